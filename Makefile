@@ -1,0 +1,44 @@
+# kernelpro: `make demo` and `make test` set up everything they need in .venv.
+SHELL := /bin/bash
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+# Any range torch offers; override with e.g. `make demo TORCH=torch==2.11.0`.
+TORCH ?= torch==2.13.0
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test check format docs bench clean
+
+help: ## Show the targets
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
+
+setup: .setup-stamp ## Create .venv with kernelpro, torch and the development tools
+
+.setup-stamp: pyproject.toml scripts/setup.sh
+	PYTHON="$(PYTHON)" VENV="$(VENV)" TORCH="$(TORCH)" bash scripts/setup.sh
+	@touch $@
+
+demo: setup ## Optimise one example end to end and name the report (no GPU or key needed)
+	$(BIN)/kernelpro optimize examples/rms_norm.py --evaluations 12
+
+check: setup ## Format, lint, strict types, architecture, fast tests, docs check (< 5 minutes)
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/python -m pytest -q -m "not slow" -n 2
+
+test: setup ## Every test this machine can run
+	$(BIN)/python -m pytest -q -n 2
+
+format: setup ## Format and fix what ruff can
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+docs: setup ## Rebuild the generated reference pages
+	$(BIN)/python scripts/generate_docs.py
+
+bench: setup ## Measure the CPU numbers of the README
+	$(BIN)/python benchmarks/cpu.py
+
+clean: ## Remove the environment and caches
+	rm -rf $(VENV) .setup-stamp .mypy_cache .ruff_cache .pytest_cache

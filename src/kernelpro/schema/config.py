@@ -1,0 +1,85 @@
+"""The resolved configuration of a run: one frozen object, no None-means-inherit below it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from kernelpro.schema.codec import CONFIG
+from kernelpro.schema.guidance import Arm
+from kernelpro.schema.search import Objective
+
+SandboxMode = Literal["strict", "best-effort", "off"]
+CheckLevel = Literal["fast", "full"]
+Verdict = Literal["official", "strict"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Budget:
+    """Where a run stops. None = no limit of that kind; at least one must be set."""
+
+    evaluations: int | None = 30
+    minutes: float | None = None
+    target_speedup: float | None = None
+    cost_usd: float | None = None
+    tokens: int | None = None
+    stagnation: int | None = None
+    """Stop after this many evaluations without a better candidate."""
+
+    __pydantic_config__ = CONFIG
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EvaluationConfig:
+    """How the referee works."""
+
+    correctness_trials: int = 3
+    timing_rounds: int = 8
+    """Interleaved rounds of baseline and candidate."""
+    samples_per_round: int = 4
+    min_time_ms: float = 60.0
+    """Least measured time per side before the interval is believed."""
+    target_ci: float = 0.01
+    """Stop early when the median's half-interval is below this share."""
+    max_time_s: float = 12.0
+    """Timing stops here even if the interval is wider (the record says so)."""
+    build_timeout_s: float = 180.0
+    run_timeout_s: float = 60.0
+    """Deadline of one block of calls."""
+    memory_limit_mb: int | None = None
+    """Address-space limit of the candidate; None = three quarters of the machine's memory."""
+    checks: CheckLevel = "full"
+    verdict: Verdict = "strict"
+    sandbox: SandboxMode = "best-effort"
+    compile_baseline: bool = True
+    threads: int | None = None
+    """CPU threads on both sides; None = all usable cores."""
+    allow_library_calls: bool = True
+    inputs: Literal["device", "cpu"] = "device"
+    """Where random inputs are drawn; ``cpu`` reproduces KernelBench's bits."""
+
+    __pydantic_config__ = CONFIG
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunConfig:
+    """Everything a run was started with; stored in it, and what ``--resume`` goes on with."""
+
+    device: str
+    writer: str = "playbook"
+    """``playbook``, ``external``, ``replay:FILE`` or ``provider:model``."""
+    search: str = "mcts"
+    search_options: dict[str, Any] = field(default_factory=dict)
+    objective: Objective = "latency"
+    arm: Arm = "full"
+    memory: bool = True
+    proactive: bool = True
+    seed: int = 0
+    parallel: int = 1
+    """Asks in flight."""
+    budget: Budget = field(default_factory=Budget)
+    evaluation: EvaluationConfig = field(default_factory=EvaluationConfig)
+    finalists: int = 3
+    """Top candidates measured again, interleaved, before a winner is named."""
+
+    __pydantic_config__ = CONFIG
