@@ -1,0 +1,1 @@
+"""Conformance suites and sample records, for tests and plug-in authors only."""
