@@ -27,6 +27,11 @@ class Proposal:
     """The recipe's settings, as JSON."""
     acted_on: tuple[str, ...] = ()
     """Tool ids of the findings this proposal answers (for the effectiveness ledger)."""
+    move: str | None = None
+    """The one change made against the parent (a name of ``diagnosis.moves``); None = not said."""
+    conditions: str = ""
+    """Fingerprint of what the move was tried on (recipe and the other knobs): the same move under
+    the same conditions is the same experiment."""
     writer: str = ""
     """``playbook``, ``external``, or ``provider:model``."""
     exchange: str | None = None

@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from kernelpro.schema.candidate import Candidate
 from kernelpro.schema.codec import CONFIG
-from kernelpro.schema.config import RunConfig
+from kernelpro.schema.config import Budget, RunConfig
 from kernelpro.schema.finding import Diagnosis
 from kernelpro.schema.graph import Graph
 from kernelpro.schema.guidance import Guidance
@@ -93,6 +93,8 @@ class Resumed:
     """The run went on after a stop or a crash."""
 
     at: str
+    budget: Budget | None = None
+    """The budget from here on; None = as before."""
     kind: Literal["resumed"] = "resumed"
 
     __pydantic_config__ = CONFIG

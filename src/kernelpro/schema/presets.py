@@ -1,0 +1,50 @@
+"""Named sets of search constants: the only place of their default numbers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from kernelpro.schema.codec import CONFIG
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MctsConstants:
+    """Constants of the tree search (PAPER section 4)."""
+
+    exploration: float
+    """c of UCT."""
+    root_width: float
+    """C of the widening gate at the virtual root; a gate is open while
+    ``children < max(1, floor(C * visits ** width_exponent))``."""
+    failed_width: float
+    success_width: float
+    width_exponent: float
+    dead_end_children: int
+    """A failed node with this many children and no success below it is given up."""
+    virtual_loss: float
+    """Reward that an attempt in flight is assumed to lose against its node's mean (chosen: one
+    e-fold of speed-up); steers parallel scouts apart and is zero once the result is told."""
+
+    __pydantic_config__ = CONFIG
+
+
+MCTS_PRESETS = {
+    "paper": MctsConstants(
+        exploration=1.414,
+        root_width=2.0,
+        failed_width=2.0,
+        success_width=3.0,
+        width_exponent=0.5,
+        dead_end_children=3,
+        virtual_loss=1.0,
+    ),
+}
+"""By name; ``search_options={"preset": NAME}`` chooses one, single constants can be overridden."""
+
+GREEDY_RESTART_FAILURES = 3
+"""Greedy starts from scratch after this many failed attempts in a row (chosen; the paper's N is
+not known)."""
+
+BEAM_WIDTH = 3
+BEAM_CHILDREN = 3
+"""Beam: nodes kept and children per node and generation (the paper's k = 3)."""
