@@ -48,8 +48,8 @@ def format_si(value: float, unit: str = "", digits: int = 3) -> str:
 
 def format_us(microseconds: float) -> str:
     """A duration given in microseconds, in the unit a person would use."""
-    if microseconds < 1e3:
+    if microseconds < 999.5:  # three digits round to 1e+03 above this
         return f"{microseconds:.3g} us"
-    if microseconds < 1e6:
+    if microseconds < 999.5e3:
         return f"{microseconds / 1e3:.3g} ms"
     return f"{microseconds / 1e6:.3g} s"

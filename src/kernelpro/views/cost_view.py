@@ -1,0 +1,63 @@
+"""What a run cost: evaluations, wall time by stage, tokens and money by role."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import NamedTuple
+
+from kernelpro.schema.usage import Usage
+from kernelpro.views.run import Run
+
+
+class RoleCost(NamedTuple):
+    """Sums over the calls of one role with one model."""
+
+    role: str
+    model: str
+    requests: int
+    input_tokens: int
+    output_tokens: int
+    cost_usd: float | None
+    """None if the price of any call is not known."""
+
+
+class CostView(NamedTuple):
+    """Sums over the run."""
+
+    evaluations: int
+    duplicates: int
+    """Not measured again, because the same source had been."""
+    seconds: float
+    """Wall time of all nodes."""
+    seconds_by_stage: tuple[tuple[str, float], ...]
+    """Evaluation stages, longest first."""
+    roles: tuple[RoleCost, ...]
+
+
+def cost_view(run: Run) -> CostView:
+    """The cost of ``run`` so far."""
+    stages: dict[str, float] = defaultdict(float)
+    usage: dict[tuple[str, str], list[Usage]] = defaultdict(list)
+    for finished in run.nodes.values():
+        if finished.outcome is not None and finished.duplicate_of is None:
+            for stage, seconds in finished.outcome.seconds.items():
+                stages[stage] += seconds
+        for call in finished.usage:
+            usage[call.role, call.model].append(call)
+    return CostView(
+        evaluations=len(run.nodes),
+        duplicates=sum(n.duplicate_of is not None for n in run.nodes.values()),
+        seconds=sum(n.seconds for n in run.nodes.values()),
+        seconds_by_stage=tuple(sorted(stages.items(), key=lambda item: -item[1])),
+        roles=tuple(_role(role, model, calls) for (role, model), calls in usage.items()),
+    )
+
+
+def _role(role: str, model: str, calls: list[Usage]) -> RoleCost:
+    prices = [call.cost_usd for call in calls if call.cost_usd is not None]
+    return RoleCost(
+        role=role, model=model, requests=sum(c.requests for c in calls),
+        input_tokens=sum(c.input_tokens for c in calls),
+        output_tokens=sum(c.output_tokens for c in calls),
+        cost_usd=sum(prices) if len(prices) == len(calls) else None,
+    )  # fmt: skip

@@ -1,0 +1,88 @@
+"""A run in one record: what was found, how sure it is, and why it ended."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Literal, NamedTuple
+
+from kernelpro.schema.outcome import Outcome
+from kernelpro.views.run import Run
+
+
+class RunSummary(NamedTuple):
+    """The headline of a run."""
+
+    run_id: str
+    problem: str
+    origin: str
+    device: str
+    device_name: str
+    writer: str
+    search: str
+    state: Literal["running", "stopped", "empty"]
+    """``running`` also stands for a run that died: the store cannot tell them apart."""
+    stop_reason: str | None
+    stop_detail: str
+    evaluations: int
+    statuses: dict[str, int]
+    best_id: str | None
+    best_title: str
+    speedup: float | None
+    """Over eager."""
+    speedup_ci95: tuple[float, float] | None
+    speedup_over_compile: float | None
+    latency_us: float | None
+    eager_us: float | None
+    compile_us: float | None
+    remeasured: bool
+    """True if the best was measured again, interleaved, on fresh inputs, after the search."""
+    checks_passed: int
+    checks_failed: int
+    checks_not_run: int
+    precision_class: str | None
+    labels: tuple[str, ...]
+    elapsed_s: float
+
+
+def run_summary(run: Run) -> RunSummary:
+    """The summary of ``run`` so far."""
+    started, stopped, best = run.started, run.stopped, run.best_id
+    outcome = run.outcome(best) if best else None
+    candidate = run.nodes[best].candidate if best else None
+    checks = Counter(check.passed for check in outcome.integrity) if outcome else Counter()
+    statuses = Counter(n.outcome.status.value for n in run.nodes.values() if n.outcome)
+    return RunSummary(
+        run_id=started.run_id if started else "", problem=started.problem.name if started else "",
+        origin=started.problem.origin if started else "",
+        device=started.config.device if started else "",
+        device_name=started.device.name if started else "",
+        writer=started.config.writer if started else "",
+        search=started.config.search if started else "",
+        state="empty" if started is None else "stopped" if stopped else "running",
+        stop_reason=stopped.reason if stopped else None,
+        stop_detail=stopped.detail if stopped else "",
+        evaluations=len(run.nodes), statuses=dict(statuses), best_id=best,
+        best_title=candidate.proposal.title if candidate else "",
+        speedup=outcome.speedup if outcome else None,
+        speedup_ci95=outcome.speedup_ci95 if outcome else None,
+        speedup_over_compile=_over_compile(outcome), latency_us=_median(outcome, "candidate"),
+        eager_us=_median(outcome, "eager"), compile_us=_median(outcome, "compile"),
+        remeasured=best in run.remeasured, checks_passed=checks[True],
+        checks_failed=checks[False], checks_not_run=checks[None],
+        precision_class=(outcome.correctness.precision_class
+                         if outcome and outcome.correctness else None),
+        labels=started.labels if started else (),
+        elapsed_s=stopped.elapsed_s if stopped else sum(n.seconds for n in run.nodes.values()),
+    )  # fmt: skip
+
+
+def _median(outcome: Outcome | None, side: str) -> float | None:
+    if outcome is None:
+        return None
+    latency = outcome.latency if side == "candidate" else outcome.baselines.get(side)
+    return latency.median_us if latency else None
+
+
+def _over_compile(outcome: Outcome | None) -> float | None:
+    own, compiled = _median(outcome, "candidate"), _median(outcome, "compile")
+    return compiled / own if own and compiled else None

@@ -1,0 +1,89 @@
+"""The search tree: nodes in reading order, and a tidy left-to-right placement for drawing."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from kernelpro.schema.candidate import Mode
+from kernelpro.schema.outcome import Status
+from kernelpro.views.run import Run
+
+
+class TreeNode(NamedTuple):
+    """One attempt."""
+
+    id: str
+    parent_id: str | None
+    depth: int
+    row: float
+    """Vertical place in units of one leaf; a parent sits in the middle of its children."""
+    last: bool
+    """The youngest child of its parent."""
+    title: str
+    mode: Mode
+    status: Status | None
+    speedup: float | None
+    duplicate_of: str | None
+    on_best_path: bool
+    is_best: bool
+    decision: str
+    """Why the search chose to expand the parent."""
+
+
+class TreeView(NamedTuple):
+    """Nodes in pre-order, and the size of the drawing in columns and rows."""
+
+    nodes: tuple[TreeNode, ...]
+    columns: int
+    rows: int
+
+
+def tree_view(run: Run) -> TreeView:
+    """The tree of ``run``; nodes whose parent is missing start a tree of their own."""
+    order, depth = _pre_order(run)
+    rows, count = _rows(run, order)
+    best_path = set(run.path(run.best_id))
+    nodes = tuple(_node(run, node_id, depth[node_id], rows[node_id], best_path)
+                  for node_id in order)  # fmt: skip
+    return TreeView(nodes=nodes, columns=max(depth.values(), default=-1) + 1, rows=count)
+
+
+def _pre_order(run: Run) -> tuple[list[str], dict[str, int]]:
+    order: list[str] = []
+    depth: dict[str, int] = {}
+    stack = [(n, 0) for n in reversed(list(run.nodes)) if run.parent_of(n) is None]
+    while stack:
+        node_id, level = stack.pop()
+        order.append(node_id)
+        depth[node_id] = level
+        stack += [(child, level + 1) for child in reversed(run.children.get(node_id, []))]
+    return order, depth
+
+
+def _rows(run: Run, order: list[str]) -> tuple[dict[str, float], int]:
+    rows: dict[str, float] = {}
+    leaves = 0
+    for node_id in order:
+        if not run.children.get(node_id):
+            rows[node_id] = float(leaves)
+            leaves += 1
+    for node_id in reversed(order):
+        children = run.children.get(node_id)
+        if children:
+            rows[node_id] = (rows[children[0]] + rows[children[-1]]) / 2
+    return rows, leaves
+
+
+def _node(run: Run, node_id: str, depth: int, row: float, best_path: set[str]) -> TreeNode:
+    finished = run.nodes[node_id]
+    candidate, outcome = finished.candidate, run.outcome(node_id)
+    assert candidate is not None
+    ask = run.asks.get(finished.tell.ask_id)
+    siblings = run.children[candidate.parent_id]
+    return TreeNode(
+        id=node_id, parent_id=run.parent_of(node_id), depth=depth, row=row,
+        last=siblings[-1] == node_id, title=candidate.proposal.title, mode=candidate.proposal.mode,
+        status=outcome.status if outcome else None, speedup=run.speedup(node_id),
+        duplicate_of=finished.duplicate_of, on_best_path=node_id in best_path,
+        is_best=node_id == run.best_id, decision=ask.decision.text if ask else "",
+    )  # fmt: skip
