@@ -30,6 +30,8 @@ class Peaks:
     """Cost of launching an empty kernel (GPU) or parallel region (CPU), in microseconds."""
     measured_at: str | None = None
     """ISO date and time of the measurement."""
+    conditions: dict[str, str] = field(default_factory=dict)
+    """How the figures were taken: buffer sizes, store kind, vector width, thread counts."""
 
     __pydantic_config__ = CONFIG
 
