@@ -6,7 +6,7 @@ diagnosis (FLOPs and compulsory bytes). Pure data: no torch.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from kernelpro.schema.codec import CONFIG
@@ -36,7 +36,8 @@ class GraphNode:
     """One operator call. Arguments are JSON; a value of the graph is ``{"ref": name}``.
 
     Dtypes, devices, layouts and memory formats in arguments are ``{"dtype": "float32"}``,
-    ``{"device": "cpu"}``, ``{"layout": ...}``, ``{"memory_format": ...}``.
+    ``{"device": "cpu"}``, ``{"layout": ...}``, ``{"memory_format": ...}``; numbers that JSON lacks
+    are ``{"float": "inf" | "-inf" | "nan"}`` and ``{"complex": [re, im]}``.
     """
 
     name: str
@@ -67,6 +68,11 @@ class Graph:
     has_matmul: bool = False
     """True if any node is a matrix product or convolution (gates the tensor-core tools)."""
     input_set: int = 0
+    output_keys: tuple[str, ...] = ()
+    """Keys of ``outputs`` when ``output_structure`` is ``dict``."""
+    mutations: dict[str, Any] = field(default_factory=dict)
+    """Buffers (by ``state_dict`` name) or inputs (by name) that the call changes in place, and
+    their new value ``{"ref": name}``; for example running statistics in training mode."""
 
     __pydantic_config__ = CONFIG
 
