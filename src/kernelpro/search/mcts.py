@@ -1,0 +1,117 @@
+"""Monte-Carlo tree search over candidates: UCT with a virtual child and progressive widening.
+
+Follows PAPER section 4. Going down from the virtual root, the best child by UCT competes, while
+the widening gate is open, with a *virtual child* that stands for "write one more here". Requests
+in flight count as visits that fall short of the mean (virtual loss), so parallel scouts spread.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import Any, NamedTuple
+
+from kernelpro.errors import UserError
+from kernelpro.schema.presets import MCTS_PRESETS, MctsConstants
+from kernelpro.schema.search import Ask, Decision, Objective, Tell
+from kernelpro.search.tree import Node, Tree
+from kernelpro.search.widening import gate_open, width
+
+
+class Step(NamedTuple):
+    """What was weighed at one node on the way down."""
+
+    mean: float
+    bonus: float
+    gate: bool
+    child: Node | None
+    """Best child by UCT, None if none can be asked."""
+    child_score: float
+
+
+class Mcts:
+    """Ask/tell tree search. Without ties in score it needs no randomness at all."""
+
+    def __init__(
+        self, *, seed: int = 0, objective: Objective = "latency", preset: str = "paper",
+        **overrides: Any,
+    ) -> None:  # fmt: skip
+        self.constants = mcts_constants(preset, overrides)
+        self.tree = Tree(objective, dead_end_children=self.constants.dead_end_children)
+
+    def ask(self, count: int = 1) -> list[Ask]:
+        """Up to ``count`` requests; fewer or none when nothing is left to expand."""
+        asks: list[Ask] = []
+        while len(asks) < count and self.tree.root.askable:
+            node, decision = self._select()
+            asks.append(self.tree.request(node, decision))
+        return asks
+
+    def restore(self, asks: list[Ask]) -> None:
+        """Put recorded asks in flight again."""
+        for ask in asks:
+            self.tree.reopen(ask)
+
+    def tell(self, result: Tell) -> None:
+        """Attach the result and back-propagate its reward."""
+        self.tree.close(result)
+
+    def best(self) -> str | None:
+        """Fastest accepted node."""
+        return self.tree.incumbent.best()
+
+    def _select(self) -> tuple[Node, Decision]:
+        node = self.tree.root
+        while True:
+            step = self._weigh(node)
+            may_expand = not node.exhausted
+            wins = step.gate and step.mean + step.bonus >= step.child_score
+            if step.child is None or (may_expand and wins):
+                return node, self._decision(node, step)
+            node = step.child
+
+    def _weigh(self, node: Node) -> Step:
+        c, loss = self.constants.exploration, self.constants.virtual_loss
+        visits = max(1, node.visits + node.pending)
+        log_visits = math.log(visits)
+        best, best_score = None, -math.inf
+        for child in node.live.values():
+            n = child.visits + child.pending
+            score = child.total / child.visits - loss * child.pending / n
+            score += c * math.sqrt(log_visits / n)
+            if score > best_score:
+                best, best_score = child, score
+        children = node.children + node.pending_here
+        mean = node.total / node.visits if node.visits else 0.0
+        bonus = c * math.sqrt(log_visits / max(1.0, visits / (children + 1)))
+        return Step(mean, bonus, gate_open(node, self.constants), best, best_score)
+
+    def _decision(self, node: Node, step: Step) -> Decision:
+        children = node.children + node.pending_here
+        limit = width(node, self.constants)
+        score = step.mean + step.bonus
+        if step.child is None:
+            reason = "no child can be asked" if node.children else "it has no child yet"
+        else:
+            reason = (
+                f"its mean {step.mean:.2f} + bonus {step.bonus:.2f} beats "
+                f"the best child {step.child.name} ({step.child_score:.2f})"
+            )
+        gate = "open" if step.gate else "closed, but nowhere else is left"
+        text = f"expand {node.name}: {reason}; gate {gate} ({children} of {limit} children)"
+        return Decision(
+            mean=step.mean, bonus=step.bonus, gate_open=step.gate, score=score,
+            path=self.tree.path(node), text=text,
+        )  # fmt: skip
+
+
+def mcts_constants(preset: str, overrides: dict[str, Any]) -> MctsConstants:
+    """The constants of ``preset`` with single ones replaced; ``UserError`` names a wrong one."""
+    if preset not in MCTS_PRESETS:
+        raise UserError(f"Unknown mcts preset {preset!r}. Known: {', '.join(MCTS_PRESETS)}")
+    known = {f.name for f in dataclasses.fields(MctsConstants)}
+    if unknown := sorted(set(overrides) - known):
+        raise UserError(
+            f"Unknown mcts option {unknown[0]!r}. Known: preset, {', '.join(sorted(known))}"
+        )
+    return dataclasses.replace(MCTS_PRESETS[preset], **overrides)
