@@ -1,0 +1,34 @@
+"""Residual addition followed by layer norm, as in a post-norm transformer block.
+
+Sized for a GPU; the twin one folder up is sized for a two-core CPU.
+"""
+
+import torch
+from torch import nn
+
+ROWS = 65536
+FEATURES = 1024
+
+
+class Model(nn.Module):
+    """``layer_norm(x + residual)``; returns the norm and the sum, as the next block needs both."""
+
+    def __init__(self, features: int):
+        super().__init__()
+        self.norm = nn.LayerNorm(features)
+
+    def forward(self, x: torch.Tensor, residual: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """``x``, ``residual``: (rows, features) -> two tensors of that shape."""
+        total = x + residual
+        return self.norm(total), total
+
+
+def get_inputs():
+    # Rows differ in offset and scale, so that their statistics cannot be guessed.
+    scale = 0.5 + torch.rand(ROWS, 1)
+    x = torch.randn(ROWS, FEATURES) * scale + torch.randn(ROWS, 1)
+    return [x, torch.randn(ROWS, FEATURES)]
+
+
+def get_init_inputs():
+    return [FEATURES]
