@@ -7,7 +7,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-ROWS = 4096
+ROWS = 3072
 FEATURES = 2048
 
 
