@@ -1,0 +1,114 @@
+"""Negative controls: answers nobody computed. If one passes, the task cannot tell right from wrong.
+
+Each control is a wrong output made from the expectations alone: zeros, the mean, a stale answer.
+A control that passes does not fail a candidate; it labels the task, and the record says so.
+"""
+
+from __future__ import annotations
+
+import torch
+
+from kernelpro.evaluation.expectation import Expectation, judge_tensors, real
+from kernelpro.evaluation.structure import flatten
+from kernelpro.evaluation.tolerance import CLASSES
+from kernelpro.schema.problem import Precision
+
+NAMES = ("zeros", "mean", "channel_mean", "stale", "other_weights", "input", "affine")
+
+
+def passing(
+    expected: Expectation,
+    other: Expectation | None,
+    other_weights: Expectation | None,
+    allowed: Precision,
+) -> list[str]:
+    """Names of the controls that pass as an answer to ``expected`` under class ``allowed``.
+
+    other: another draw of the same family and weights. other_weights: the same inputs under
+    other weights (None if the problem has none).
+    """
+    return [
+        name
+        for name, tensors in _controls(expected, other, other_weights)
+        if _passes(tensors, expected, allowed)
+    ]
+
+
+def _passes(tensors: tuple[torch.Tensor, ...], expected: Expectation, allowed: Precision) -> bool:
+    judged = judge_tensors(tensors, expected).precision
+    return judged in CLASSES and CLASSES.index(judged) <= CLASSES.index(allowed)
+
+
+def _controls(
+    expected: Expectation, other: Expectation | None, other_weights: Expectation | None
+) -> list[tuple[str, tuple[torch.Tensor, ...]]]:
+    truth = expected.eager.tensors
+    found = [
+        ("zeros", tuple(torch.zeros_like(t) for t in truth)),
+        ("mean", tuple(_like(t, _mean(t, None)) for t in truth)),
+        ("channel_mean", tuple(_like(t, _mean(t, 1)) for t in truth)),
+    ]
+    if other is not None and _same_form(other.eager.tensors, truth):
+        found.append(("stale", other.eager.tensors))
+    if other_weights is not None:
+        found.append(("other_weights", other_weights.eager.tensors))
+    echoed = _echo(expected)
+    if echoed is not None:
+        found.append(("input", echoed))
+    if other is not None:
+        fitted = _affine(expected, other)
+        if fitted is not None:
+            found.append(("affine", fitted))
+    return found
+
+
+def _mean(t: torch.Tensor, dim: int | None) -> torch.Tensor:
+    """Mean over everything, or over all dimensions but ``dim`` (over the batch for a vector)."""
+    values = real(t).to(torch.float64)
+    if dim is None or t.dim() < 2:
+        return values.mean()
+    return values.mean(dim=[d for d in range(values.dim()) if d != dim], keepdim=True)
+
+
+def _like(t: torch.Tensor, value: torch.Tensor) -> torch.Tensor:
+    filled = value.expand(real(t).shape)
+    if t.is_complex():
+        return torch.view_as_complex(filled.contiguous()).to(t.dtype)
+    return filled.to(t.dtype)
+
+
+def _same_form(a: tuple[torch.Tensor, ...], b: tuple[torch.Tensor, ...]) -> bool:
+    return [t.shape for t in a] == [t.shape for t in b]
+
+
+def _matching_inputs(expected: Expectation) -> list[torch.Tensor] | None:
+    """For each output an input of its shape and dtype; None if one output has none."""
+    inputs = flatten(expected.draw.inputs).tensors
+    chosen = []
+    for truth in expected.eager.tensors:
+        fits = [t for t in inputs if t.shape == truth.shape and t.dtype == truth.dtype]
+        if not fits:
+            return None
+        chosen.append(fits[0])
+    return chosen
+
+
+def _echo(expected: Expectation) -> tuple[torch.Tensor, ...] | None:
+    chosen = _matching_inputs(expected)
+    return None if chosen is None else tuple(chosen)
+
+
+def _affine(expected: Expectation, other: Expectation) -> tuple[torch.Tensor, ...] | None:
+    """Straight line through the other draw's (input, output) pairs, applied to this input."""
+    now, before = _matching_inputs(expected), _matching_inputs(other)
+    if now is None or before is None:
+        return None
+    answers = []
+    for x, x0, y0 in zip(now, before, other.eager.tensors, strict=True):
+        if not x.is_floating_point():
+            return None
+        a, b = x0.to(torch.float64), y0.to(torch.float64)
+        spread = a.var(unbiased=False)
+        slope = ((a - a.mean()) * (b - b.mean())).mean() / spread if float(spread) > 0 else 0.0
+        answers.append((slope * (x.to(torch.float64) - a.mean()) + b.mean()).to(x.dtype))
+    return tuple(answers)
