@@ -1,0 +1,121 @@
+"""Orders findings: what to fix first. Expected gain x confidence x track record; causes first.
+
+Pure policy: it changes ranks and, near the roofline, severities; never evidence or advice.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+from kernelpro.diagnosis import gain
+from kernelpro.schema.finding import Finding, Severity
+
+Weight = Callable[[str], float]
+"""Tool id -> weight from the effectiveness ledger; 1.0 = no track record."""
+
+_MEMORY_SYMPTOMS = ("cache_locality", "dram_bandwidth", "warp_stall", "vectorization")
+
+PRECEDES: dict[str, tuple[str, ...]] = {
+    # GPU: a cause and the symptoms that vanish with it.
+    "register_spill": (
+        "local_memory_indexing", "high_register_usage", "occupancy_limiter", "memory_coalescing",
+        "uncoalesced_access", "shared_memory_tiling", *_MEMORY_SYMPTOMS,
+    ),
+    "local_memory_indexing": (
+        "memory_coalescing", "uncoalesced_access", "shared_memory_tiling", *_MEMORY_SYMPTOMS,
+    ),
+    "uncoalesced_access": ("memory_coalescing", *_MEMORY_SYMPTOMS),
+    "memory_coalescing": _MEMORY_SYMPTOMS,
+    "shared_bank_conflicts": ("warp_stall", "barrier_stall", "shared_memory_tiling"),
+    "atomic_contention": ("warp_stall", "barrier_stall", "memory_coalescing", *_MEMORY_SYMPTOMS),
+    "warp_divergence": ("warp_stall", "barrier_stall"),
+    "launch_configuration": ("occupancy_limiter", "warp_stall"),
+    "high_register_usage": ("occupancy_limiter", "warp_stall"),
+    "occupancy_limiter": ("warp_stall",),
+    "barrier_stall": ("warp_stall",),
+    "shared_memory_tiling": ("warp_stall", "cache_locality", "vectorization"),
+    "fp64_usage": ("warp_stall", "tensor_core_underutilization"),
+    "special_function_bound": ("warp_stall",),
+    "integer_arithmetic": ("warp_stall",),
+    "tensor_core_underutilization": ("warp_stall",),
+    "wgmma_usage": ("warp_stall",),
+    "cache_locality": ("warp_stall", "dram_bandwidth"),
+    "vectorization": ("warp_stall",),
+    "host_synchronization": ("launch_overhead",),
+    # CPU.
+    "denormals": ("simd_width", "cpu_memory_bandwidth", "thread_scaling"),
+    "scalar_math_call": ("simd_width", "cpu_memory_bandwidth"),
+    "simd_width": ("cpu_memory_bandwidth", "cpu_cache_blocking"),
+    "thread_scaling": ("cpu_memory_bandwidth",),
+    "loop_division": ("cpu_memory_bandwidth",),
+    "framework_overhead": ("cpu_memory_bandwidth",),
+}  # fmt: skip
+"""Cause -> symptoms it explains. A symptom never ranks before a cause found in the same kernel."""
+
+
+class Placed(NamedTuple):
+    """A finding with the kernel it belongs to and that kernel's share of the call."""
+
+    finding: Finding
+    kernel: int | None
+    """Index of the kernel; None for a system-level finding."""
+    time_share: float | None
+
+
+def order(found: Sequence[Placed], weight: Weight = lambda _: 1.0) -> list[Placed]:
+    """``found`` in order of worth, with ``rank`` filled in from 1."""
+    urgent = [p for p in found if p.finding.severity is not Severity.INFO]
+    info = [p for p in found if p.finding.severity is Severity.INFO]
+    ordered = _causes_first(urgent, weight) + _causes_first(info, weight)
+    return [
+        p._replace(finding=replace(p.finding, rank=rank)) for rank, p in enumerate(ordered, start=1)
+    ]
+
+
+def score(placed: Placed, weight: Weight) -> float:
+    """Log of the expected gain of the whole call (Amdahl), times confidence and track record."""
+    finding = placed.finding
+    of_call = gain.of_call(gain.middle(finding.expected_gain), placed.time_share)
+    return math.log(of_call) * finding.confidence * weight(finding.tool)
+
+
+def _causes_first(found: Sequence[Placed], weight: Weight) -> list[Placed]:
+    """By score, but nothing before a finding of the same kernel that explains it."""
+    waiting = sorted(
+        found,
+        key=lambda p: (-score(p, weight), -p.finding.confidence, p.finding.tool),
+    )
+    ordered: list[Placed] = []
+    while waiting:
+        free = next((p for p in waiting if not _explained(p, waiting)), waiting[0])
+        waiting.remove(free)
+        ordered.append(free)
+    return ordered
+
+
+def _explained(symptom: Placed, others: Sequence[Placed]) -> bool:
+    return any(
+        symptom.finding.tool in PRECEDES.get(other.finding.tool, ())
+        and (other.kernel == symptom.kernel or other.kernel is None)
+        for other in others
+        if other is not symptom
+    )
+
+
+NEAR_ROOFLINE_NOTE = "The kernel is near its roofline, so this is for information only."
+
+
+def at_roofline(finding: Finding) -> Finding:
+    """``finding`` reduced to information: near the roofline nothing is worth acting on."""
+    if finding.severity is Severity.INFO:
+        return finding
+    return replace(
+        finding,
+        severity=Severity.INFO,
+        summary=f"{finding.summary} {NEAR_ROOFLINE_NOTE}",
+        expected_gain=(1.0, 1.0),
+        gain_source="none left at the roofline",
+    )
