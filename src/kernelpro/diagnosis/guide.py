@@ -117,9 +117,9 @@ def _kernel_line(kernel: KernelDiagnosis) -> str:
 
 
 def _finding(place: int, finding: Finding) -> list[_Block]:
-    """Summary never goes first; examples go before evidence, evidence before actions."""
+    """Dropped in this order: missing, examples, evidence, then advice from the last one up."""
     low, high = finding.expected_gain
-    later = min(place, 7)
+    drop = 0 if place == 1 else min(place, 7)
     expected = f"expected {low:.2g}x to {high:.2g}x" if high > 1.0 else "no gain of its own"
     head = f"{place}. [{finding.severity.value}] {finding.tool}, {expected}: {finding.summary}"
     body = [f"   Why: {finding.cause}"]
@@ -132,8 +132,8 @@ def _finding(place: int, finding: Finding) -> list[_Block]:
         for e in finding.evidence
     )
     blocks = [
-        _Block(0 if place == 1 else 1 + (7 - later), head),
-        _Block(0 if place == 1 else 1 + (7 - later), "\n".join(body)),
+        _Block(drop, head),
+        _Block(drop, "\n".join(body)),
         _Block(10, evidence),
     ]
     if finding.example:
