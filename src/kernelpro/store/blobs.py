@@ -1,0 +1,99 @@
+"""Content-addressed files: a blob's name is the hash of its bytes, so it is written once.
+
+A blob is complete or absent: temporary name, fsync, rename, fsync of the folder.
+"""
+
+from __future__ import annotations
+
+import os
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+from kernelpro.errors import StoreError
+from kernelpro.store.faults import store_errors
+from kernelpro.text import content_hash
+
+_TAG = "sha256:"
+
+
+class BlobFolder:
+    """``blobs/ab/abcdef...``; hashes carry their algorithm: ``sha256:<64 hex digits>``."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def put(self, data: bytes | str) -> str:
+        """Store ``data`` durably; returns its tagged hash."""
+        raw = data.encode("utf-8", "surrogatepass") if isinstance(data, str) else data
+        tagged = content_hash(raw)
+        path = self.path(tagged)
+        if not path.exists():
+            with store_errors(self._folder.parent):
+                _write_durably(path, raw)
+        return tagged
+
+    def get(self, tagged: str) -> bytes:
+        """The bytes of a blob; ``StoreError`` if it is missing or its content does not match."""
+        path = self.path(tagged)
+        try:
+            raw = path.read_bytes()
+        except FileNotFoundError:
+            raise StoreError(f"Blob {tagged} is missing from {self._folder}") from None
+        except OSError as error:
+            raise StoreError(f"Blob {tagged} cannot be read: {error}") from error
+        if content_hash(raw) != tagged:
+            raise StoreError(f"Blob {tagged} is damaged: its content has another hash ({path})")
+        return raw
+
+    def path(self, tagged: str) -> Path:
+        """Where the blob lives or would live; ``StoreError`` for what is not a hash."""
+        digits = tagged.removeprefix(_TAG)
+        if not tagged.startswith(_TAG) or len(digits) != 64 or not _is_hex(digits):
+            raise StoreError(f"{tagged!r} is not a blob hash (sha256: and 64 hex digits)")
+        return self._folder / digits[:2] / digits
+
+    def __contains__(self, tagged: str) -> bool:
+        return self.path(tagged).exists()
+
+    def __iter__(self) -> Iterator[str]:
+        """Tagged hashes of all blobs, sorted."""
+        for path in sorted(self._folder.glob("??/*")):
+            if len(path.name) == 64 and _is_hex(path.name):
+                yield _TAG + path.name
+
+    def sweep(self) -> None:
+        """Remove the temporary files of writers that were killed; call under the run's lock."""
+        for path in self._folder.glob("??/*.tmp"):
+            path.unlink(missing_ok=True)
+
+
+def _write_durably(path: Path, raw: bytes) -> None:
+    new_folder = not path.parent.exists()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f"{path.name}.{uuid.uuid4().hex}.tmp")
+    try:
+        with temporary.open("xb") as file:
+            file.write(raw)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    except OSError:
+        temporary.unlink(missing_ok=True)
+        raise
+    sync_folder(path.parent)
+    if new_folder:
+        sync_folder(path.parent.parent)
+
+
+def sync_folder(folder: Path) -> None:
+    """Make renames and new entries in ``folder`` durable."""
+    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)
+
+
+def _is_hex(digits: str) -> bool:
+    return all(c in "0123456789abcdef" for c in digits)

@@ -1,0 +1,95 @@
+"""A run as JSON lines, complete and readable without kernelpro, and back into a run folder.
+
+Line 1 is a header; then one line per event, texts in full; then the blobs that no event carries
+(prompts and replies) in base64.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, Any, cast
+
+from kernelpro.errors import StoreError, UserError
+from kernelpro.schema.codec import from_jsonable, to_jsonable
+from kernelpro.schema.event import EVENT_TYPES, EVENT_VERSION, Event
+from kernelpro.store.rows import blob_references
+from kernelpro.store.sqlite import RunStore
+
+FORMAT = "kernelpro-run"
+
+
+def export_jsonl(store: RunStore, stream: IO[str]) -> int:
+    """Write the run to ``stream``; returns the number of events."""
+    _line(stream, {"format": FORMAT, "version": EVENT_VERSION})
+    count = 0
+    for recorded in store.recorded():
+        _line(stream, {"seq": recorded.seq, "at": recorded.at, "event": recorded.event})
+        count += 1
+    carried = {t for stored in store.stored() for t in blob_references(stored.row.payload)}
+    for tagged in store.blobs:
+        if tagged not in carried:
+            data = base64.b64encode(store.get_blob(tagged)).decode("ascii")
+            _line(stream, {"blob": tagged, "base64": data})
+    return count
+
+
+def import_jsonl(stream: IO[str], folder: Path | str) -> int:
+    """Make a run folder from what :func:`export_jsonl` wrote; returns the number of events.
+
+    ``UserError`` names the line that is not part of such a file.
+    """
+    lines = _parsed(stream)
+    _, header = next(lines, (1, {}))
+    if header.get("format") != FORMAT:
+        raise UserError(f"Line 1 is not the header of an exported run ({FORMAT})")
+    if header.get("version") != EVENT_VERSION:
+        raise UserError(
+            f"The file has event version {header.get('version')}; this kernelpro reads "
+            f"{EVENT_VERSION}"
+        )
+    with RunStore.create(folder) as store:
+        for number, line in lines:
+            if "blob" in line:
+                _import_blob(store, number, line)
+            else:
+                _import_event(store, number, line)
+        return store.last_seq
+
+
+def _import_event(store: RunStore, number: int, line: dict[str, Any]) -> None:
+    try:
+        kind = EVENT_TYPES[line["event"]["kind"]]
+        event = cast(Event, from_jsonable(kind, line["event"]))
+        at = str(line["at"])
+    except (KeyError, TypeError, ValueError) as error:
+        raise UserError(f"Line {number} holds no valid event: {error}") from error
+    store.append(event, at=at)
+
+
+def _import_blob(store: RunStore, number: int, line: dict[str, Any]) -> None:
+    try:
+        data = base64.b64decode(line["base64"], validate=True)
+    except (KeyError, TypeError, ValueError) as error:
+        raise UserError(f"Line {number} holds no valid blob: {error}") from error
+    if store.put_blob(data) != line["blob"]:
+        raise StoreError(f"Line {number}: the blob does not have its recorded hash")
+
+
+def _parsed(stream: IO[str]) -> Iterator[tuple[int, dict[str, Any]]]:
+    for number, text in enumerate(stream, start=1):
+        if not text.strip():
+            continue
+        try:
+            line = json.loads(text)
+        except ValueError as error:
+            raise UserError(f"Line {number} is not JSON: {error}") from error
+        if not isinstance(line, dict):
+            raise UserError(f"Line {number} is not a JSON object")
+        yield number, line
+
+
+def _line(stream: IO[str], data: dict[str, Any]) -> None:
+    stream.write(json.dumps(to_jsonable(data), allow_nan=False) + "\n")

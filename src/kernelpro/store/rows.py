@@ -1,0 +1,139 @@
+"""Event to table row and back. Sources, logs and profiles travel to blobs and leave their hash.
+
+In a row's JSON ``{"$blob": hash}`` stands for a text and ``{"$json": hash}`` for a JSON value kept
+as a blob; a key of the record that itself starts with ``$`` is written with one ``$`` more.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple, cast
+
+from kernelpro.errors import StoreError
+from kernelpro.schema.codec import from_jsonable, to_jsonable
+from kernelpro.schema.event import EVENT_TYPES, Event, NodeFinished
+
+TEXT_LIMIT = 1024
+"""Longer texts become blobs (chosen: a row then stays within a few database pages)."""
+
+_ALWAYS_TEXT = {("candidate", "proposal", "source"), ("problem", "source")}
+"""Blobs whatever their length, so that a source can be found by its hash."""
+_ALWAYS_JSON = {("profile",), ("graphs",)}
+
+Put = Callable[[bytes | str], str]
+Get = Callable[[str], bytes]
+Path = tuple[str, ...]
+
+
+class Row(NamedTuple):
+    """One event as it lies in the table. The columns beside ``payload`` repeat parts of it."""
+
+    kind: str
+    node_id: str | None
+    status: str | None
+    speedup: float | None
+    payload: str
+
+
+def to_row(event: Event, put: Put) -> Row:
+    """Encode ``event``; large parts are handed to ``put`` first."""
+    data = to_jsonable(event)
+    data.pop("kind")
+    payload = json.dumps(_spill(data, put, ()), allow_nan=False, separators=(",", ":"))
+    outcome = event.outcome if isinstance(event, NodeFinished) else None
+    return Row(
+        kind=event.kind,
+        node_id=event.tell.node_id if isinstance(event, NodeFinished) else None,
+        status=outcome.status.value if outcome else None,
+        speedup=outcome.speedup if outcome else None,
+        payload=payload,
+    )
+
+
+def from_row(kind: str, payload: str, get: Get) -> Event:
+    """Decode and validate; ``StoreError`` for an unknown kind or a payload that does not fit."""
+    if kind not in EVENT_TYPES:
+        raise StoreError(f"Unknown event kind {kind!r}: written by a newer kernelpro?")
+    try:
+        data = json.loads(payload)
+        if '"$' in payload:
+            data = _restore(data, get)
+        return cast(Event, from_jsonable(EVENT_TYPES[kind], data))
+    except ValueError as error:
+        raise StoreError(f"A {kind} event is damaged: {error}") from error
+
+
+def link(previous: str, at: str, row: Row) -> str:
+    """Hash of an event and everything before it: an edited past breaks every later link."""
+    text = "\n".join((previous, at, row.kind, row.payload))
+    return hashlib.sha256(text.encode("utf-8")).hexdigest()
+
+
+def blob_references(payload: str) -> Iterator[str]:
+    """Hashes of the blobs that the row's JSON needs to be decoded."""
+    if '"$' in payload:
+        yield from _references(json.loads(payload))
+
+
+def _spill(value: Any, put: Put, path: Path) -> Any:
+    if path in _ALWAYS_JSON and value:
+        return {"$json": put(json.dumps(_clean(value), allow_nan=False, separators=(",", ":")))}
+    if isinstance(value, str):
+        text = _valid_text(value)
+        return {"$blob": put(text)} if len(text) > TEXT_LIMIT or path in _ALWAYS_TEXT else text
+    if isinstance(value, dict):
+        return {_escape(k): _spill(v, put, (*path, k)) for k, v in value.items()}
+    if isinstance(value, list):
+        return [_spill(v, put, (*path, "[]")) for v in value]
+    return value
+
+
+def _restore(value: Any, get: Get) -> Any:
+    if isinstance(value, dict):
+        if len(value) == 1:
+            if (tagged := value.get("$blob")) is not None:
+                return get(tagged).decode("utf-8")
+            if (tagged := value.get("$json")) is not None:
+                return json.loads(get(tagged))
+        return {k[1:] if k.startswith("$") else k: _restore(v, get) for k, v in value.items()}
+    if isinstance(value, list):
+        return [_restore(v, get) for v in value]
+    return value
+
+
+def _references(value: Any) -> Iterator[str]:
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            if key in {"$blob", "$json"}:
+                yield inner
+            else:
+                yield from _references(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _references(inner)
+
+
+def _clean(value: Any) -> Any:
+    if isinstance(value, str):
+        return _valid_text(value)
+    if isinstance(value, dict):
+        return {_valid_text(k): _clean(v) for k, v in value.items()}
+    if isinstance(value, list):
+        return [_clean(v) for v in value]
+    return value
+
+
+def _escape(key: str) -> str:
+    key = _valid_text(key)
+    return "$" + key if key.startswith("$") else key
+
+
+def _valid_text(text: str) -> str:
+    """``text`` with lone surrogates replaced: program output may hold them, UTF-8 cannot."""
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return text.encode("utf-8", "surrogatepass").decode("utf-8", "replace")
+    return text
