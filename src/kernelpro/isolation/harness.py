@@ -1,0 +1,221 @@
+"""The harness around a module under test: inputs, weights, blocks of timed calls, outputs.
+
+Runs in the subject's process, around candidate code. It holds nothing worth stealing: no
+reference, no expected output, no tolerance, no verdict.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from time import perf_counter_ns as _clock
+from typing import Any
+
+import torch
+
+from kernelpro.isolation import capture, guards, loading, timing
+from kernelpro.isolation.capture import Captured
+from kernelpro.isolation.inputs import GuardedCopy, Slots, read_tensors
+from kernelpro.isolation.payload import TensorMeta, dtype_name, meta_from_json, unflatten
+
+MODULE_NAME = "kernelpro_candidate"
+
+
+class CandidateError(Exception):
+    """Candidate code raised: the original is the cause; ``kind`` says in which step."""
+
+    def __init__(self, kind: str) -> None:
+        super().__init__(kind)
+        self.kind = kind
+
+
+class Harness:
+    """One module under test and what it was last given."""
+
+    def __init__(self, job: dict[str, Any], *, source: Path, inbox: int, outbox: int) -> None:
+        self.source = source
+        self._job = job
+        self._inbox, self._outbox = inbox, outbox
+        self._device = torch.device(job["device"])
+        torch.set_grad_enabled(False)
+        self._timer = timing.make_timer(self._device)
+        self._policy = guards.FlagPolicy(threads=job["threads"], tf32=job["tf32"])
+        self._identities = guards.Identities(_own_functions())
+        self._slots = Slots(self._device, inbox)
+        self._model: Any = None
+        self._call: Callable[..., Any] = _not_loaded
+        self._outputs: list[Captured] = []
+        self._given: list[Any] = []
+
+    def load(self) -> dict[str, Any]:
+        """Import and construct; the state that the module declares."""
+        job = self._job
+        metas = [meta_from_json(meta) for meta in job["init_tensors"]]
+        args, kwargs = unflatten(job["init"], read_tensors(metas, self._inbox))
+        started = _clock()
+        with candidate_code("load_error"):
+            module = loading.import_candidate(self.source, MODULE_NAME)
+        imported = _clock()
+        with candidate_code("load_error"):
+            self._policy.apply()
+            self._model = loading.construct(
+                module, job["entry"], args, kwargs, device=self._device,
+                seed=job["construction_seed"],
+            )  # fmt: skip
+            self._timer.synchronize()
+            self._call = self._model
+            if job["compile_mode"] is not None:
+                self._call = torch.compile(self._model, mode=job["compile_mode"])
+        seconds = {
+            "import": (imported - started) / 1e9,
+            "construct": (_clock() - imported) / 1e9,
+        }
+        return {"state": [_declare(*item) for item in self._named_state()], "seconds": seconds}
+
+    def write_state(self, names: list[str], tensors: list[dict[str, Any]]) -> dict[str, Any]:
+        """Load parameters and buffers through ``load_state_dict``, so that a module which packs
+        its weights can do so; buffers outside the state dict are copied."""
+        metas = [meta_from_json(meta) for meta in tensors]
+        values = dict(zip(names, read_tensors(metas, self._inbox), strict=True))
+        with candidate_code("load_error"):
+            saved = set(self._model.state_dict())
+            inside = {name: value for name, value in values.items() if name in saved}
+            self._model.load_state_dict(inside, strict=False)
+            current = {name: tensor for name, tensor, _ in self._named_state()}
+            for name in values.keys() - saved:
+                current[name].copy_(values[name])
+            self._timer.synchronize()
+        return {}
+
+    def write_inputs(
+        self, slot: int, structure: Any, tensors: list[dict[str, Any]]
+    ) -> dict[str, Any]:
+        """Put arguments into a slot, at the addresses it already has where layouts agree."""
+        self._slots.write(slot, structure, [meta_from_json(meta) for meta in tensors])
+        return {}
+
+    def run(self, calls: list[dict[str, Any]]) -> dict[str, Any]:
+        """Time a block of calls back to back, then say what changed meanwhile."""
+        previous_sizes = [m.nbytes for captured in self._outputs[:1] for m in captured.metas()]
+        self._outputs.clear()
+        self._given.clear()
+        gc.collect()
+        copies = [self._slots.give(call["slot"], fresh=call["fresh"]) for call in calls]
+        self._given.extend(copies)
+        self._policy.apply()
+        torch.set_grad_enabled(False)
+        self._timer.poison(previous_sizes * len(calls))
+        threads = guards.count_threads()
+        gc.disable()
+        started = _clock()
+        samples, prints = [], []
+        try:
+            with candidate_code("runtime_error"):
+                for copy in copies:
+                    result, sample = self._timer.time(self._call, copy.arguments)
+                    captured = Captured(result)
+                    self._outputs.append(captured)
+                    samples.append(sample)
+                    prints.append(captured.fingerprint())
+                self._timer.synchronize()
+        finally:
+            gc.enable()
+        flags = self._findings(prints)
+        flags |= {"threads_before": threads, "block_us": (_clock() - started) / 1e3}
+        return {"samples": samples, "flags": flags}
+
+    def _findings(self, prints: list[list[bytes | None]]) -> dict[str, Any]:
+        """State after a block, as JSON (see ``Block.flags``)."""
+        return {
+            "grad_mode": "no_grad",
+            "threads_after": guards.count_threads(),
+            "python_threads": guards.count_python_threads(),
+            "children": guards.count_children(),
+            "overriding_modes": guards.overriding_modes(),
+            "changed_functions": self._identities.changed(),
+            "changed_flags": self._policy.changed(),
+            "late_writes": [
+                index
+                for index, (captured, before) in enumerate(zip(self._outputs, prints, strict=True))
+                if captured.fingerprint() != before
+            ],
+            "guards_damaged": [
+                index for index, copy in enumerate(self._given) if not copy.guards_intact()
+            ],
+            **self._timer.memory(),
+        }
+
+    def describe(self, what: str, call: int) -> dict[str, Any]:
+        """Structure and tensor descriptions of outputs, inputs or state."""
+        captured, extra = self._select(what, call)
+        return {
+            "structure": captured.structure,
+            "tensors": [meta.to_json() for meta in captured.metas()],
+            **extra,
+        }
+
+    def fetch(self, what: str, call: int) -> dict[str, Any]:
+        """Write the tensors' bytes into the outbox."""
+        captured, _ = self._select(what, call)
+        captured.write(self._outbox)
+        return {}
+
+    def _select(self, what: str, call: int) -> tuple[Captured, dict[str, Any]]:
+        if what == "outputs":
+            return self._outputs[call], {}
+        if what == "inputs":
+            return Captured(list(self._given[call].arguments)), {}
+        items = list(self._named_state())
+        names = [name for name, _, _ in items]
+        return Captured([tensor for _, tensor, _ in items]), {"names": names}
+
+    def _named_state(self) -> Iterator[tuple[str, torch.Tensor, bool]]:
+        """Parameters, then buffers, in registration order; shared ones once."""
+        if isinstance(self._model, torch.nn.Module):
+            for name, parameter in self._model.named_parameters():
+                yield name, parameter, False
+            for name, buffer in self._model.named_buffers():
+                yield name, buffer, True
+
+
+def _declare(name: str, tensor: torch.Tensor, buffer: bool) -> dict[str, Any]:
+    return {
+        "name": name, "shape": list(tensor.shape), "dtype": dtype_name(tensor.dtype),
+        "buffer": buffer,
+    }  # fmt: skip
+
+
+def _not_loaded(*_: Any) -> Any:
+    raise RuntimeError("run before load")
+
+
+@contextlib.contextmanager
+def candidate_code(kind: str) -> Iterator[None]:
+    """Whatever candidate code raises in here, exits included, becomes a ``CandidateError``."""
+    try:
+        yield
+    except BaseException as error:
+        raise CandidateError(kind) from error
+    finally:
+        with contextlib.suppress(Exception):
+            sys.stdout.flush()
+            sys.stderr.flush()
+
+
+def _own_functions() -> dict[Any, tuple[str, ...]]:
+    """The harness's functions that a candidate would gain from patching."""
+    return {
+        capture: ("describe", "lazy_kind", "sample_elements", "dense_bytes", "raw_view"),
+        capture.Captured: ("__init__", "metas", "write", "fingerprint"),
+        guards: ("read_flags", "count_threads", "count_children", "overriding_modes"),
+        guards.Identities: ("changed",),
+        guards.FlagPolicy: ("apply", "changed"),
+        timing.CpuTimer: ("time", "poison"),
+        Slots: ("write", "give"),
+        GuardedCopy: ("guards_intact",),
+        TensorMeta: ("to_json",),
+        Harness: ("run", "describe", "fetch", "_findings", "_select"),
+    }

@@ -1,0 +1,124 @@
+"""The keeper: one trusted process per subject that starts it, reports its death, and sweeps up.
+
+Forked from the zygote; outlives neither the subject nor the referee. When the referee hangs up
+(or is killed: same event) everything the subject started dies, sessions of its own included.
+Must not run candidate code.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import select
+import signal
+import socket
+import time
+from pathlib import Path
+from typing import Any, NoReturn
+
+from kernelpro.isolation import child
+from kernelpro.isolation.frames import encode_frame
+
+_PR_SET_PDEATHSIG, _PR_SET_DUMPABLE, _PR_SET_CHILD_SUBREAPER = 1, 4, 36
+REAP_INTERVAL_MS = 1000
+SWEEP_DEADLINE_S = 10.0
+"""A process stuck in a driver call cannot be killed; after this the keeper reports it instead."""
+
+
+def main(request: dict[str, Any], descriptors: list[int]) -> NoReturn:
+    """Run one subject to its end. ``descriptors``: control, channel, inbox, outbox, log."""
+    control, *rest = descriptors
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    os.setsid()
+    process_control(_PR_SET_CHILD_SUBREAPER, 1)
+    keeper = os.getpid()
+    pid = os.fork()
+    if pid == 0:
+        os.close(control)
+        os.setsid()
+        process_control(_PR_SET_PDEATHSIG, signal.SIGKILL)
+        if os.getppid() != keeper:
+            os._exit(1)
+        child.main(child.Descriptors(*rest), request)
+    process_control(_PR_SET_DUMPABLE, 0)
+    for descriptor in rest:
+        os.close(descriptor)
+    _keep(pid, socket.socket(fileno=control))
+    os._exit(0)
+
+
+def process_control(option: int, value: int) -> int:
+    """``prctl(option, value)``."""
+    return int(ctypes.CDLL(None, use_errno=True).prctl(option, value, 0, 0, 0))
+
+
+def _keep(pid: int, control: socket.socket) -> None:
+    """Wait until the subject dies or the referee hangs up; then sweep, and report a death."""
+    handle = os.pidfd_open(pid)
+    poll = select.poll()
+    poll.register(handle, select.POLLIN)
+    poll.register(control, select.POLLIN)
+    while True:
+        ready = {descriptor for descriptor, _ in poll.poll(REAP_INTERVAL_MS)}
+        if handle in ready or control.fileno() in ready:
+            break
+        _reap_orphans(pid)
+    report: dict[str, Any] = {}
+    if handle in ready:
+        _, status, usage = os.wait4(pid, 0)
+        report = {
+            "exit": status,
+            "cpu_seconds": usage.ru_utime + usage.ru_stime,
+            "max_rss_bytes": usage.ru_maxrss * 1024,
+        }
+    report["survivors"] = _sweep()
+    with contextlib.suppress(OSError):
+        control.sendall(encode_frame(report))
+
+
+def _reap_orphans(subject: int) -> None:
+    """Collect dead orphans that were handed to this process; the subject itself is left alone."""
+    for pid in _children():
+        if pid != subject:
+            with contextlib.suppress(ChildProcessError):
+                os.waitpid(pid, os.WNOHANG)
+
+
+def _sweep() -> int:
+    """Kill every descendant; how many could not be killed. Orphans come to this process, since
+    it is their reaper, so killing its children until none is left reaches all of them."""
+    deadline = time.monotonic() + SWEEP_DEADLINE_S
+    while children := _children():
+        for pid in children:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        with contextlib.suppress(ChildProcessError):
+            while os.waitpid(-1, os.WNOHANG) != (0, 0):
+                pass
+        if time.monotonic() > deadline:
+            return len(children)
+        time.sleep(0.002)
+    return 0
+
+
+def _children() -> list[int]:
+    """Direct children of this process, zombies included."""
+    own = os.getpid()
+    listed = Path(f"/proc/self/task/{own}/children")
+    if listed.exists():
+        return [int(word) for word in listed.read_text().split()]
+    return [pid for pid in _processes() if _parent_of(pid) == own]
+
+
+def _processes() -> list[int]:
+    return [int(name) for name in os.listdir("/proc") if name.isdigit()]
+
+
+def _parent_of(pid: int) -> int | None:
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return None
+    # The command name is in parentheses and may contain anything.
+    return int(stat.rpartition(")")[2].split()[1])

@@ -1,0 +1,217 @@
+"""Arguments, outputs and weights as JSON structure plus raw tensor bytes, both ways.
+
+Used on both sides of the process border. Bytes travel through an anonymous memory file with
+``pread``/``pwrite``: neither side maps memory the other can shrink, and nothing is unpickled.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import math
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from kernelpro.schema.problem import DTYPE_BYTES
+
+ALIGNMENT = 256
+"""Bytes. Tensor starts in the memory file, and what a storage offset is taken modulo of: CUDA's
+own allocations are aligned to 256 bytes, so alignment modulo this is what a kernel can see."""
+
+MAX_DEPTH = 32
+MAX_NODES = 100_000
+_CHUNK = 1 << 30
+"""One ``pwrite`` moves at most 2 GiB - 4 KiB on Linux."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TensorMeta:
+    """What is declared about a tensor whose bytes travel beside the message."""
+
+    dtype: str
+    shape: tuple[int, ...]
+    stride: tuple[int, ...]
+    device: str
+    type_name: str
+    offset: int = 0
+    """Storage offset in elements, modulo ``ALIGNMENT`` bytes."""
+    plain: bool = True
+    """False: lazy, wrapped, sparse or a subclass; its bytes are never asked for."""
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the dense tensor; 0 where none are sent."""
+        return math.prod(self.shape) * DTYPE_BYTES[self.dtype] if self.plain else 0
+
+    def to_json(self) -> dict[str, Any]:
+        """As a JSON object; inverse of :func:`meta_from_json`."""
+        return {
+            "dtype": self.dtype, "shape": list(self.shape), "stride": list(self.stride),
+            "device": self.device, "type": self.type_name, "offset": self.offset,
+            "plain": self.plain,
+        }  # fmt: skip
+
+
+def meta_from_json(data: Any) -> TensorMeta:
+    """A checked ``TensorMeta``; ``ValueError`` for anything malformed. Sizes are only bounded
+    here by being integers: the receiver bounds the total."""
+    if not isinstance(data, dict):
+        raise ValueError("tensor description is not an object")
+    shape, stride = _sizes(data.get("shape")), _sizes(data.get("stride"))
+    texts = [data.get(key) for key in ("dtype", "device", "type")]
+    offset, plain = data.get("offset"), data.get("plain")
+    if not all(isinstance(text, str) and len(text) <= 500 for text in texts):
+        raise ValueError("tensor description has a wrong or overlong name")
+    if type(offset) is not int or offset < 0 or type(plain) is not bool:
+        raise ValueError("tensor description has a wrong offset or kind")
+    dtype, device, type_name = map(str, texts)
+    if plain and (dtype not in DTYPE_BYTES or len(shape) != len(stride)):
+        raise ValueError(f"tensor of dtype {dtype!r} with shape {shape} and stride {stride}")
+    return TensorMeta(
+        dtype=dtype, shape=shape, stride=stride, device=device, type_name=type_name,
+        offset=offset, plain=plain,
+    )  # fmt: skip
+
+
+def _sizes(value: Any) -> tuple[int, ...]:
+    if not isinstance(value, list) or len(value) > 64:
+        raise ValueError("shape or stride is not a short list")
+    if not all(type(size) is int and 0 <= size < 1 << 62 for size in value):
+        raise ValueError("shape or stride holds something that is not a size")
+    return tuple(value)
+
+
+def place(metas: Sequence[TensorMeta]) -> tuple[list[int], int]:
+    """Offset of each tensor in the memory file, and the file's size."""
+    offsets, end = [], 0
+    for meta in metas:
+        offsets.append(end)
+        end += -(-meta.nbytes // ALIGNMENT) * ALIGNMENT
+    return offsets, end
+
+
+def describe_input(tensor: torch.Tensor) -> TensorMeta:
+    """How an input of the referee is laid out. Overlapping tensors are described as dense."""
+    itemsize = tensor.element_size()
+    # 0 = provably no two indices share memory; an expanded tensor is sent as a dense one.
+    keeps_layout = torch._debug_has_internal_overlap(tensor) == 0
+    return TensorMeta(
+        dtype=dtype_name(tensor.dtype),
+        shape=tuple(tensor.shape),
+        stride=tuple(tensor.stride()) if keeps_layout else dense_stride(tensor.shape),
+        device=str(tensor.device),
+        type_name=type_name(tensor),
+        offset=tensor.storage_offset() % max(1, ALIGNMENT // itemsize) if keeps_layout else 0,
+    )
+
+
+def dense_bytes(tensor: torch.Tensor) -> torch.Tensor:
+    """``tensor``'s values as a contiguous CPU tensor (itself where it already is one)."""
+    return tensor.detach().cpu().resolve_conj().resolve_neg().contiguous()
+
+
+def raw_view(tensor: torch.Tensor) -> memoryview:
+    """The bytes of a contiguous CPU tensor, writable, not copied. Valid while it lives."""
+    size = tensor.numel() * tensor.element_size()
+    if size == 0:
+        return memoryview(bytearray())
+    return memoryview((ctypes.c_char * size).from_address(tensor.data_ptr())).cast("B")
+
+
+def write_at(descriptor: int, view: memoryview, offset: int) -> None:
+    """Write all of ``view`` at ``offset``."""
+    while len(view):
+        written = os.pwrite(descriptor, view[:_CHUNK], offset)
+        view, offset = view[written:], offset + written
+
+
+def read_at(descriptor: int, view: memoryview, offset: int) -> None:
+    """Fill ``view`` from ``offset``; ``ValueError`` if the file is shorter."""
+    while len(view):
+        count = os.preadv(descriptor, [view[:_CHUNK]], offset)
+        if count == 0:
+            raise ValueError("the tensor file is shorter than declared")
+        view, offset = view[count:], offset + count
+
+
+def flatten(value: Any, tensors: list[torch.Tensor], opaque: Callable[[Any], Any]) -> Any:
+    """``value`` as JSON; tensors are appended to ``tensors`` and become ``{"t": index}``.
+
+    ``opaque`` decides what an object of any other type becomes (or raises). ``ValueError`` for
+    nesting or sizes no honest value has.
+    """
+    budget = [MAX_NODES]
+
+    def walk(item: Any, depth: int) -> Any:
+        budget[0] -= 1
+        if depth > MAX_DEPTH or budget[0] < 0:
+            raise ValueError("value is nested too deeply or has too many parts")
+        kind = type(item)
+        if item is None or kind in (bool, int, str):
+            return item
+        if kind is float:
+            return item if math.isfinite(item) else {"float": repr(item)}
+        if kind is complex:
+            return {"complex": [repr(item.real), repr(item.imag)]}
+        if issubclass(kind, torch.Tensor):
+            tensors.append(item)
+            return {"t": len(tensors) - 1}
+        if kind is list:
+            return [walk(part, depth + 1) for part in item]
+        if issubclass(kind, tuple):
+            parts = [walk(part, depth + 1) for part in tuple.__iter__(item)]
+            return {"tuple": parts} if kind is tuple else {"tuple": parts, "type": kind.__name__}
+        if kind is dict:
+            return {"dict": [[walk(k, depth + 1), walk(v, depth + 1)] for k, v in item.items()]}
+        if kind in (torch.dtype, torch.device):
+            return {kind.__name__: str(item).removeprefix("torch.")}
+        return opaque(item)
+
+    return walk(value, 0)
+
+
+def unflatten(structure: Any, tensors: Sequence[torch.Tensor]) -> Any:
+    """Inverse of :func:`flatten` for values the referee sent (named tuples become tuples)."""
+    if isinstance(structure, list):
+        return [unflatten(part, tensors) for part in structure]
+    if not isinstance(structure, dict):
+        return structure
+    (key, value), *_ = structure.items()
+    if key == "t":
+        return tensors[value]
+    if key == "tuple":
+        return tuple(unflatten(part, tensors) for part in value)
+    if key == "dict":
+        return {unflatten(k, tensors): unflatten(v, tensors) for k, v in value}
+    if key == "float":
+        return float(value)
+    if key == "complex":
+        return complex(*map(float, value))
+    if key == "dtype":
+        return getattr(torch, value)
+    if key == "device":
+        return torch.device(value)
+    raise ValueError(f"unknown structure node {key!r}")
+
+
+def dtype_name(dtype: torch.dtype) -> str:
+    """``torch.float32`` -> ``float32``."""
+    return str(dtype).removeprefix("torch.")
+
+
+def type_name(value: object) -> str:
+    """Module and name of the exact type: ``torch.Tensor`` for an honest output."""
+    kind = type(value)
+    return f"{kind.__module__}.{kind.__qualname__}"
+
+
+def dense_stride(shape: Sequence[int]) -> tuple[int, ...]:
+    """Row-major strides of ``shape``, in elements."""
+    strides, step = [], 1
+    for size in reversed(shape):
+        strides.append(step)
+        step *= max(1, size)
+    return tuple(reversed(strides))

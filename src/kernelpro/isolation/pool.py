@@ -1,0 +1,139 @@
+"""Zygotes as the referee sees them: one per device and thread count, restarted when one dies."""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import importlib.util
+import json
+import os
+import select
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+from typing import IO, Any
+
+from kernelpro.errors import MachineError, UserError
+from kernelpro.isolation.scratch import zygote_environment
+from kernelpro.isolation.zygote import MAX_REQUEST_BYTES, READY
+from kernelpro.text import truncate_middle
+
+START_TIMEOUT_S = 180.0
+"""Importing torch from a cold network disk takes minutes on some clusters."""
+
+_BOOT = (
+    "import sys; sys.path[:] += {paths!r}; "
+    "from kernelpro.isolation.zygote import main; main({descriptor})"
+)
+
+
+class Zygote:
+    """One warm process and the socket it takes requests on."""
+
+    def __init__(self, *, threads: int, visible_device: str | None) -> None:
+        self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._errors: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115
+        code = _BOOT.format(paths=import_roots(), descriptor=theirs.fileno())
+        # -I: no PYTHON* variables, no user site, no current folder on the import path.
+        self._process = subprocess.Popen(
+            [sys.executable, "-I", "-c", code],
+            env=zygote_environment(threads=threads, visible_device=visible_device),
+            cwd="/", stdin=subprocess.DEVNULL, stdout=self._errors, stderr=self._errors,
+            pass_fds=[theirs.fileno()], start_new_session=True,
+        )  # fmt: skip
+        theirs.close()
+        self._wait_ready()
+
+    def _wait_ready(self) -> None:
+        ready, _, _ = select.select([self._socket], [], [], START_TIMEOUT_S)
+        if ready and self._socket.recv(64) == READY:
+            return
+        self.close()
+        self._errors.seek(0)
+        log = truncate_middle(self._errors.read().decode(errors="replace").strip(), 2000)
+        raise MachineError(
+            f"The process that imports torch did not start within {START_TIMEOUT_S:.0f} s "
+            f"({sys.executable}): {log or 'it printed nothing'}. Try: {sys.executable} -c "
+            "'import torch'"
+        )
+
+    @property
+    def alive(self) -> bool:
+        """False once the process has ended."""
+        return self._process.poll() is None
+
+    def spawn(self, request: dict[str, Any], descriptors: Sequence[int]) -> None:
+        """Fork a keeper and its subject; ``OSError`` if the zygote is gone."""
+        data = json.dumps(request).encode()
+        if len(data) > MAX_REQUEST_BYTES:
+            raise UserError(f"Paths of a subject take {len(data)} bytes; shorten the cache path")
+        socket.send_fds(self._socket, [data], list(descriptors))
+
+    def close(self) -> None:
+        """End the process. Subjects it forked live on until their referee hangs up."""
+        self._socket.close()
+        try:
+            self._process.wait(timeout=5)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+
+
+def import_roots() -> list[str]:
+    """Folders that hold kernelpro and torch, wherever the referee found them."""
+    roots = []
+    for name in ("kernelpro", "torch"):
+        spec = importlib.util.find_spec(name)
+        if spec is None or spec.origin is None:
+            raise MachineError(f"The package {name!r} cannot be found by {sys.executable}")
+        roots.append(str(Path(spec.origin).resolve().parent.parent))
+    return list(dict.fromkeys(roots))
+
+
+class ZygotePool:
+    """Zygotes by device and thread count. Safe to use from several threads."""
+
+    def __init__(self) -> None:
+        self._zygotes: dict[tuple[str | None, int], Zygote] = {}
+        self._lock = threading.Lock()
+        self._owner = os.getpid()
+
+    def spawn(
+        self, request: dict[str, Any], descriptors: Sequence[int], *, threads: int,
+        visible_device: str | None,
+    ) -> None:  # fmt: skip
+        """Start a subject from the right zygote, starting or replacing that one if needed."""
+        key = (visible_device, threads)
+        with self._lock:
+            self._forget_after_fork()
+            zygote = self._zygotes.get(key)
+            if zygote is not None and zygote.alive:
+                with contextlib.suppress(OSError):
+                    zygote.spawn(request, descriptors)
+                    return
+            if zygote is not None:
+                zygote.close()
+            self._zygotes[key] = Zygote(threads=threads, visible_device=visible_device)
+            self._zygotes[key].spawn(request, descriptors)
+
+    def close(self) -> None:
+        """End every zygote."""
+        with self._lock:
+            self._forget_after_fork()
+            for zygote in self._zygotes.values():
+                zygote.close()
+            self._zygotes.clear()
+
+    def _forget_after_fork(self) -> None:
+        """A forked copy of the referee must not use, or end, its parent's zygotes."""
+        if os.getpid() != self._owner:
+            self._zygotes.clear()
+            self._owner = os.getpid()
+
+
+POOL = ZygotePool()
+atexit.register(POOL.close)

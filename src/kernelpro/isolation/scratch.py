@@ -1,0 +1,74 @@
+"""The private folder of a subject, and the environment its processes see.
+
+The environment is a whitelist: no key, token or user setting of the referee gets through.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+
+INHERITED = ("PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "LD_LIBRARY_PATH", "CUDA_HOME", "CUDA_PATH",
+             "CUDA_DEVICE_ORDER", "CC", "CXX", "KERNELPRO_CXX", "NVCC_CCBIN",
+             "TORCH_CUDA_ARCH_LIST")  # fmt: skip
+"""What compilers and drivers are found by. Values are the referee's own."""
+
+
+def zygote_environment(*, threads: int, visible_device: str | None) -> dict[str, str]:
+    """Environment a zygote starts with. ``visible_device`` = value of CUDA_VISIBLE_DEVICES."""
+    count = str(threads)
+    return {
+        **{name: os.environ[name] for name in INHERITED if name in os.environ},
+        # Read once, when the libraries load: a change of thread count needs another zygote.
+        "OMP_NUM_THREADS": count,
+        "MKL_NUM_THREADS": count,
+        "OPENBLAS_NUM_THREADS": count,
+        "NUMEXPR_NUM_THREADS": count,
+        "CUDA_VISIBLE_DEVICES": "" if visible_device is None else visible_device,
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "PYTHONUNBUFFERED": "1",
+        # In-process: a pool of compile workers would outlive the call that started it.
+        "TORCHINDUCTOR_COMPILE_THREADS": "1",
+        "CUDA_ENABLE_COREDUMP_ON_EXCEPTION": "0",
+    }
+
+
+def job_environment(scratch: Path, build_root: Path) -> dict[str, str]:
+    """What a subject adds after the fork: every place it may write to is its own."""
+    return {
+        "HOME": str(scratch),
+        "TMPDIR": str(scratch / "tmp"),
+        "XDG_CACHE_HOME": str(build_root / "cache"),
+        "KERNELPRO_BUILD_DIR": str(build_root),
+        "TRITON_CACHE_DIR": str(build_root / "triton"),
+        "TORCHINDUCTOR_CACHE_DIR": str(build_root / "inductor"),
+        "TORCH_EXTENSIONS_DIR": str(build_root / "extensions"),
+        "CUDA_CACHE_PATH": str(build_root / "cuda"),
+        "TVM_FFI_CACHE_DIR": str(build_root / "tvm_ffi"),
+    }
+
+
+def make_scratch() -> Path:
+    """A new private folder with a ``tmp`` inside."""
+    folder = Path(tempfile.mkdtemp(prefix="kernelpro-subject-")).resolve()
+    (folder / "tmp").mkdir()
+    return folder
+
+
+def remove_scratch(folder: Path) -> bool:
+    """Delete the folder whatever a candidate made of it; True if it is gone."""
+    try:
+        shutil.rmtree(folder, ignore_errors=True)
+    except RecursionError:
+        pass
+    if folder.exists():
+        # Nested beyond Python's recursion limit, or with permissions taken away.
+        for command in (["chmod", "-R", "u+rwX"], ["rm", "-rf"]):
+            subprocess.run(
+                [*command, "--", str(folder)], check=False, timeout=60,
+                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+            )  # fmt: skip
+    return not folder.exists()

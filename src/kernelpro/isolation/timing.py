@@ -1,0 +1,91 @@
+"""Times calls of a module inside the subject's process, and fills recycled memory on a CPU.
+
+Clock functions are bound when this module is imported, before candidate source runs. The numbers
+are what the process claims; the referee holds them against its own wall clock.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Sequence
+from time import perf_counter_ns as _clock
+from typing import Any, Protocol
+
+import torch
+
+POISON_BYTES = 256 << 20
+"""Most memory filled before a block. Chosen: about 50 ms on a slow core."""
+POISON_BYTE = 0xFF
+"""Repeated, it is NaN in every float format and -1 in signed integers."""
+
+_M_TRIM_THRESHOLD, _M_MMAP_MAX = -1, -4
+_NEVER_TRIM = (1 << 31) - 1
+
+
+class Timer(Protocol):
+    """How one kind of device times a call."""
+
+    def time(
+        self, call: Callable[..., Any], arguments: Sequence[Any]
+    ) -> tuple[Any, dict[str, Any]]:
+        """Call once; what it returned, and ``{"host_us", "device_us"}``."""
+        ...
+
+    def poison(self, sizes: Sequence[int]) -> None:
+        """Overwrite free memory, so that a recycled buffer of ``sizes`` bytes holds no answer."""
+        ...
+
+    def synchronize(self) -> None:
+        """Wait for all work on the device; raises the device's pending error."""
+        ...
+
+    def memory(self) -> dict[str, int]:
+        """Peak memory so far, in bytes."""
+        ...
+
+
+class CpuTimer:
+    """The monotonic clock around the call."""
+
+    def __init__(self) -> None:
+        # Without this, glibc maps and unmaps every large buffer, and page faults (about 0.25 us
+        # per KiB written) drown the kernel under test. Same setting for candidate and baseline.
+        libc = ctypes.CDLL(None)
+        if hasattr(libc, "mallopt"):
+            libc.mallopt(_M_MMAP_MAX, 0)
+            libc.mallopt(_M_TRIM_THRESHOLD, _NEVER_TRIM)
+
+    def time(
+        self, call: Callable[..., Any], arguments: Sequence[Any]
+    ) -> tuple[Any, dict[str, Any]]:
+        """Call once between two readings of the monotonic clock."""
+        start = _clock()
+        result = call(*arguments)
+        end = _clock()
+        return result, {"host_us": (end - start) / 1e3, "device_us": None}
+
+    def poison(self, sizes: Sequence[int]) -> None:
+        """Allocate, fill and free buffers like the outputs to come."""
+        held, budget = [], POISON_BYTES
+        for size in sizes:
+            if size <= budget:
+                budget -= size
+                held.append(torch.empty(size, dtype=torch.uint8).fill_(POISON_BYTE))
+
+    def synchronize(self) -> None:
+        """Nothing to wait for."""
+
+    def memory(self) -> dict[str, int]:
+        """Peak resident memory of this process."""
+        import resource
+
+        return {"peak_rss_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024}
+
+
+def make_timer(device: torch.device) -> Timer:
+    """The timer of ``device``."""
+    if device.type == "cuda":
+        from kernelpro.isolation.cuda_timing import CudaTimer
+
+        return CudaTimer(device)
+    return CpuTimer()

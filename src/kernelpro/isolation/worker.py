@@ -1,0 +1,315 @@
+"""The referee's side of a subject: start it, ask it, and turn any end it comes to into a status.
+
+Whatever a candidate does (crash, hang, flood, forge), each method returns valid data or raises
+``SubjectFailure``; only trouble of this machine raises ``MachineError``.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import socket
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any, NoReturn
+
+import torch
+
+from kernelpro.errors import MachineError, UserError
+from kernelpro.isolation import causes, replies
+from kernelpro.isolation.base import (
+    Block,
+    Call,
+    Loaded,
+    Outputs,
+    Subject,
+    SubjectFailure,
+    SubjectJob,
+    TensorBytes,
+)
+from kernelpro.isolation.child import CANDIDATE_FILE
+from kernelpro.isolation.frames import FrameError
+from kernelpro.isolation.link import Ends, Link, LinkClosed, LinkTimeout
+from kernelpro.isolation.payload import (
+    TensorMeta,
+    dense_bytes,
+    describe_input,
+    flatten,
+    meta_from_json,
+    place,
+    raw_view,
+    read_at,
+    write_at,
+)
+from kernelpro.isolation.pool import POOL
+from kernelpro.isolation.sandbox import SandboxPolicy
+from kernelpro.isolation.scratch import make_scratch, remove_scratch
+from kernelpro.schema.outcome import Stage, Status
+
+HELLO_TIMEOUT_S = 60.0
+TRANSFER_TIMEOUT_S = 120.0
+CLOSE_TIMEOUT_S = 15.0
+
+
+def start_subject(job: SubjectJob) -> Subject:
+    """Start a process for ``job``; nothing of it has run yet. Raises ``MachineError`` if the
+    machine cannot, or if sandbox mode ``strict`` lacks a layer."""
+    return WorkerSubject(job)
+
+
+class WorkerSubject:
+    """One subject; see ``base.Subject`` for the contract."""
+
+    def __init__(self, job: SubjectJob) -> None:
+        self._job = job
+        self._closed = False
+        self._warm = job.compile_mode is None
+        self._failure: SubjectFailure | None = None
+        self._scratch = make_scratch()
+        job.build_root.mkdir(parents=True, exist_ok=True)
+        (self._scratch / CANDIDATE_FILE).write_text(job.source, encoding="utf-8")
+        self._inbox = os.memfd_create("kernelpro-inbox")
+        self._outbox = os.memfd_create("kernelpro-outbox")
+        self._oom_kills = causes.oom_kills()
+        try:
+            self._link = self._spawn()
+            self._sandbox = self._greet()
+        except BaseException:
+            self.close()
+            raise
+
+    def _spawn(self) -> Link:
+        channel, their_channel = socket.socketpair()
+        control, their_control = socket.socketpair()
+        log, their_log = os.pipe()
+        inner_device, visible_device = visible(self._job.device)
+        self._inner_device = inner_device
+        request = {
+            "scratch": str(self._scratch),
+            "build_root": str(self._job.build_root.resolve()),
+            "sandbox": self._policy().to_json(),
+        }
+        descriptors = [their_control.fileno(), their_channel.fileno(), self._inbox, self._outbox,
+                       their_log]  # fmt: skip
+        link = Link(Ends(channel, control, log), log_bytes=self._job.limits.log_bytes)
+        self._link = link
+        try:
+            POOL.spawn(
+                request, descriptors, threads=self._job.threads, visible_device=visible_device
+            )
+        finally:
+            their_channel.close()
+            their_control.close()
+            os.close(their_log)
+        return link
+
+    def _policy(self) -> SandboxPolicy:
+        limits = self._job.limits
+        return SandboxPolicy(
+            mode="off" if self._job.trusted else self._job.sandbox,
+            writable=(str(self._scratch), str(self._job.build_root.resolve())),
+            readable=(),
+            device=self._job.device,
+            memory_bytes=limits.memory_bytes,
+            max_processes=limits.max_processes,
+            max_file_bytes=limits.max_file_bytes,
+        )
+
+    def _greet(self) -> tuple[str, ...]:
+        """Wait for the process to stand, before any candidate source runs."""
+        try:
+            hello = self._link.receive(time.monotonic() + HELLO_TIMEOUT_S)
+        except (LinkClosed, LinkTimeout, FrameError) as error:
+            self._link.drain_log()
+            raise MachineError(
+                f"A subject's process did not start ({type(error).__name__}). Its output: "
+                f"{self._link.log.text().strip() or 'none'}"
+            ) from None
+        return tuple(str(layer) for layer in hello["layers"])
+
+    def load(self) -> Loaded:
+        """Import, build, construct. Must be called first, once."""
+        job = self._job
+        tensors: list[torch.Tensor] = []
+        structure = flatten([job.init_args, job.init_kwargs], tensors, _refuse)
+        fields = {
+            "entry": job.entry, "device": self._inner_device, "threads": job.threads,
+            "construction_seed": job.construction_seed, "compile_mode": job.compile_mode,
+            "tf32": job.tf32, "init": structure, "init_tensors": self._send_tensors(tensors),
+        }  # fmt: skip
+        result = self._ask({"job": fields}, job.limits.load_timeout_s, Stage.LOAD)
+        with self._checking(Stage.LOAD):
+            state = tuple(replies.state_tensor(item) for item in replies.items(result["state"]))
+            seconds = {k: replies.duration(result["seconds"][k]) for k in ("import", "construct")}
+        return Loaded(
+            state=state, artifacts=replies.artifacts(job.build_root), seconds=seconds,
+            active_sandbox=self._sandbox,
+        )  # fmt: skip
+
+    def write_state(self, tensors: Mapping[str, Any]) -> None:
+        """Load parameters and buffers (torch CPU tensors by the subject's own names)."""
+        metas = self._send_tensors(list(tensors.values()))
+        self._command("write_state", Stage.LOAD, names=list(tensors), tensors=metas)
+
+    def write_inputs(self, slot: int, inputs: Sequence[Any]) -> None:
+        """Put forward's arguments into ``slot``."""
+        tensors: list[torch.Tensor] = []
+        structure = flatten(list(inputs), tensors, _refuse)
+        metas = self._send_tensors(tensors)
+        self._command("write_inputs", Stage.RUN, slot=slot, structure=structure, tensors=metas)
+
+    def run(self, calls: Sequence[Call]) -> Block:
+        """Run a block of calls, each timed, and keep their outputs until the next block."""
+        limits = self._job.limits
+        timeout_s = limits.call_timeout_s + (0.0 if self._warm else limits.load_timeout_s)
+        listed = [{"slot": call.slot, "fresh": call.fresh_address} for call in calls]
+        started = time.perf_counter_ns()
+        result = self._ask({"op": "run", "args": {"calls": listed}}, timeout_s, Stage.RUN)
+        wall_us = (time.perf_counter_ns() - started) / 1e3
+        self._warm = True
+        with self._checking(Stage.RUN):
+            samples = tuple(replies.sample(item) for item in replies.items(result["samples"]))
+            flags = result["flags"]
+            if len(samples) != len(calls) or not isinstance(flags, dict):
+                raise ValueError("a block with the wrong number of samples")
+        return Block(samples=samples, wall_us=wall_us, flags=flags)
+
+    def read_outputs(self, call: int) -> Outputs:
+        """Outputs of call number ``call`` of the last block, as they are now."""
+        return self._read("outputs", call)[0]
+
+    def read_inputs(self, call: int) -> Outputs:
+        """The inputs that call number ``call`` was given, as they are now."""
+        return self._read("inputs", call)[0]
+
+    def read_state(self) -> Mapping[str, TensorBytes]:
+        """Parameters and buffers as they are now."""
+        outputs, result = self._read("state", 0)
+        with self._checking(Stage.RUN):
+            names = [replies.text(name) for name in replies.items(result["names"])]
+            if len(names) != len(outputs.tensors):
+                raise ValueError("names and tensors of the state differ in number")
+        return dict(zip(names, outputs.tensors, strict=True))
+
+    def log(self) -> str:
+        """Captured stdout and stderr so far, capped."""
+        if not self._closed:
+            self._link.drain_log()
+        return self._link.log.text()
+
+    def close(self) -> None:
+        """Kill the process group and remove its scratch; never raises."""
+        if self._closed:
+            return
+        self._closed = True
+        if hasattr(self, "_link"):
+            self._link.hang_up()
+            self._link.drain_log()
+            self._link.death(CLOSE_TIMEOUT_S)
+            self._link.close()
+        os.close(self._inbox)
+        os.close(self._outbox)
+        with contextlib.suppress(OSError):
+            remove_scratch(self._scratch)
+
+    def _send_tensors(self, tensors: Sequence[torch.Tensor]) -> list[dict[str, Any]]:
+        metas = [describe_input(tensor) for tensor in tensors]
+        offsets, _ = place(metas)
+        for tensor, offset in zip(tensors, offsets, strict=True):
+            dense = dense_bytes(tensor)
+            write_at(self._inbox, raw_view(dense), offset)
+        return [meta.to_json() for meta in metas]
+
+    def _read(self, what: str, call: int) -> tuple[Outputs, dict[str, Any]]:
+        """Ask what is there, check the sizes, then ask for the bytes and copy them out."""
+        result = self._command("describe", Stage.VERIFY, what=what, call=call)
+        with self._checking(Stage.VERIFY):
+            metas = [meta_from_json(item) for item in replies.items(result["tensors"])]
+            offsets, total = place(metas)
+            if total > replies.physical_memory_bytes() // 2:
+                raise ValueError(f"tensors of {total} bytes are more than this machine can hold")
+            structure = replies.structure(result["structure"], len(metas))
+        self._command("fetch", Stage.VERIFY, what=what, call=call)
+        with self._checking(Stage.VERIFY):
+            tensors = tuple(
+                self._receive(meta, offset) for meta, offset in zip(metas, offsets, strict=True)
+            )
+        return Outputs(structure=structure, tensors=tensors), result
+
+    def _receive(self, meta: TensorMeta, offset: int) -> TensorBytes:
+        # numpy's view keeps the memory alive; filled below, or the read fails.
+        view = memoryview(torch.empty(meta.nbytes, dtype=torch.uint8).numpy())
+        read_at(self._outbox, view, offset)
+        return TensorBytes(
+            dtype=meta.dtype, shape=meta.shape, stride=meta.stride,
+            device=self._outer_device(meta.device), type_name=meta.type_name, data=view,
+        )  # fmt: skip
+
+    def _outer_device(self, device: str) -> str:
+        return self._job.device if device == self._inner_device else device
+
+    def _command(self, op: str, stage: Stage, **args: Any) -> dict[str, Any]:
+        timeout_s = self._job.limits.call_timeout_s + TRANSFER_TIMEOUT_S
+        return self._ask({"op": op, "args": args}, timeout_s, stage)
+
+    def _ask(self, body: dict[str, Any], timeout_s: float, stage: Stage) -> dict[str, Any]:
+        if self._failure is not None:
+            raise self._failure
+        try:
+            reply = self._link.request(body, timeout_s)
+        except LinkTimeout:
+            self._fail(causes.Cause(Status.TIMEOUT, stage, f"no answer within {timeout_s:g} s"))
+        except LinkClosed:
+            self._link.drain_log()
+            cause = causes.death(
+                self._link.death(CLOSE_TIMEOUT_S), stage,
+                oom_killed=causes.oom_kills() > self._oom_kills, log=self._link.log.text(),
+            )  # fmt: skip
+            self._fail(cause)
+        except FrameError as error:
+            self._fail(causes.broken_protocol(stage, error))
+        result = reply.get("result")
+        if reply.get("ok") is True and isinstance(result, dict):
+            return result
+        with self._checking(stage):
+            cause = causes.reported_failure(reply, stage)
+        self._fail(cause)
+
+    @contextlib.contextmanager
+    def _checking(self, stage: Stage) -> Any:
+        """A reply that is JSON but not what was asked for ends the subject."""
+        try:
+            yield
+        except (ValueError, KeyError, TypeError) as error:
+            self._fail(causes.broken_protocol(stage, error))
+
+    def _fail(self, cause: causes.Cause) -> NoReturn:
+        self._link.drain_log()
+        self._failure = SubjectFailure(
+            cause.status, cause.stage, cause.message, log=self._link.log.text()
+        )
+        self.close()
+        raise self._failure from None
+
+
+def visible(device: str) -> tuple[str, str | None]:
+    """The device as the subject sees it, and its CUDA_VISIBLE_DEVICES: one GPU, renumbered 0."""
+    if device == "cpu":
+        return "cpu", None
+    kind, _, index = device.partition(":")
+    if kind != "cuda" or not (index or "0").isdigit():
+        raise UserError(f"Unknown device {device!r}; use cpu or cuda:N")
+    outer = os.environ.get("CUDA_VISIBLE_DEVICES")
+    if outer is None:
+        return "cuda:0", index or "0"
+    listed = [part.strip() for part in outer.split(",") if part.strip()]
+    if int(index or "0") >= len(listed):
+        raise UserError(f"{device} is not among CUDA_VISIBLE_DEVICES={outer!r}")
+    return "cuda:0", listed[int(index or "0")]
+
+
+def _refuse(value: Any) -> NoReturn:
+    raise UserError(
+        f"A {type(value).__name__} cannot be given to a candidate's process: arguments are "
+        "tensors, numbers, strings, None, dtypes, devices, and lists, tuples and dicts of them"
+    )
