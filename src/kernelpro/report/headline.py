@@ -1,0 +1,104 @@
+"""The top of the page: the result in one number, one sentence and three bars."""
+
+from __future__ import annotations
+
+from kernelpro.report.blocks import node_link
+from kernelpro.report.markup import Child, Markup, element, join
+from kernelpro.report.timing_charts import bar
+from kernelpro.report.words import STOP_WORD, duration, plain, times
+from kernelpro.views.roofline_view import RooflineView, roofline_view
+from kernelpro.views.run import Run
+from kernelpro.views.run_summary import RunSummary
+
+LABEL_MEANING = {
+    "constant": "the output does not depend on anything",
+    "zero": "the output is all zeros",
+    "input_independent": "the output does not depend on the inputs",
+    "too_small": "the problem is too small to time well",
+}
+
+
+def headline(run: Run, summary: RunSummary) -> Markup:
+    """Name, number, sentence, bars."""
+    return element(
+        "header",
+        element("p", element("span", "kernelpro", class_="wordmark"),
+                element("span", summary.run_id), class_="masthead"),
+        element("h1", summary.problem),
+        _warnings(summary),
+        element("div", _number(summary),
+                element("div", _sentence(summary), class_="sentence"), class_="hero"),
+        _bars(run, summary),
+        class_="top",
+    )  # fmt: skip
+
+
+def _number(summary: RunSummary) -> Markup:
+    if summary.speedup is None:
+        return element("p", "–", class_="figure none", aria_hidden="true")
+    return element("p", f"{summary.speedup:.2f}", element("span", "×"), class_="figure")
+
+
+def _sentence(summary: RunSummary) -> Child:
+    where = f"on {summary.device_name}"
+    if summary.speedup is None:
+        return (
+            element("p", "No attempt was accepted."),
+            element("p", f"{summary.evaluations} attempts {where}; {_ending(summary)}",
+                    class_="quiet"),
+        )  # fmt: skip
+    relation = "as fast as" if summary.speedup >= 1 else "the speed of"
+    first = f"{relation} eager PyTorch {where}"
+    if summary.speedup_ci95:
+        low, high = summary.speedup_ci95
+        first += f" (95 % interval {low:.2f} to {high:.2f})"
+    ratio = summary.speedup_over_compile
+    second = f", and {times(ratio)} as fast as torch.compile" if ratio else ""
+    missing = "" if ratio else " torch.compile was not measured."
+    checks = f"{summary.checks_passed} integrity checks passed" + (
+        f", {summary.checks_not_run} could not be run" if summary.checks_not_run else ""
+    )
+    precision = f"; {summary.precision_class} arithmetic" if summary.precision_class else ""
+    return (
+        element("p", first, second, ".", missing),
+        element("p", "The winner is ", node_link(summary.best_id), f", “{summary.best_title}”. ",
+                checks, precision, ". ", _ending(summary), class_="quiet"),
+    )  # fmt: skip
+
+
+def _ending(summary: RunSummary) -> str:
+    if summary.state == "running":
+        return "The run has not ended: it is still going on, or it was cut off and can be resumed."
+    reason = STOP_WORD.get(summary.stop_reason or "", plain(summary.stop_reason or ""))
+    return f"It ended because {reason}." if reason[:3] != "of " else f"It ended {reason}."
+
+
+def _warnings(summary: RunSummary) -> Child:
+    if not summary.labels:
+        return None
+    said = "; ".join(LABEL_MEANING.get(name, plain(name)) for name in summary.labels)
+    return element("p", element("strong", "The task itself is flagged: "), said,
+                   ". Leave this result out of any aggregate.", class_="warning")  # fmt: skip
+
+
+def _bars(run: Run, summary: RunSummary) -> Child:
+    rows = [("eager PyTorch", summary.eager_us, "bar-base"),
+            ("torch.compile", summary.compile_us, "bar-base"),
+            ("this kernel", summary.latency_us, "bar-best")]  # fmt: skip
+    known = [(name, value, class_) for name, value, class_ in rows if value is not None]
+    if len(known) < 2:
+        return None
+    longest = max(value for _, value, _ in known)
+    roofline = roofline_view(run)
+    floor = roofline.floor_us if isinstance(roofline, RooflineView) else None
+    mark = floor / longest if floor is not None and floor < longest else None
+    drawn = [
+        element("div", element("dt", name),
+                element("dd", bar(value / longest, class_, mark), element("span", duration(value))))
+        for name, value, class_ in known
+    ]  # fmt: skip
+    note = None
+    if floor is not None and mark is not None:
+        note = element("p", f"The thin mark is the attainable limit of this device for this "
+                       f"problem, {duration(floor)}.", class_="quiet")  # fmt: skip
+    return join((element("dl", drawn, class_="bars"), note))

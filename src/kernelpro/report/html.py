@@ -1,0 +1,102 @@
+"""The whole report as one HTML file: no network, no other file, inert candidate text."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from importlib import resources
+
+from kernelpro.report.attempt import DetailLimits, attempt_block
+from kernelpro.report.environment import reproduce_section
+from kernelpro.report.headline import headline
+from kernelpro.report.markup import Markup, element, join, raw
+from kernelpro.report.sections import (
+    advice_section,
+    attempts_section,
+    code_section,
+    evidence_section,
+    path_section,
+    roofline_section,
+    search_section,
+)
+from kernelpro.report.words import times
+from kernelpro.views.candidate_view import candidate_view
+from kernelpro.views.run import Run
+from kernelpro.views.run_summary import RunSummary, run_summary
+
+MAX_BYTES = 3_000_000
+"""Size the file is kept under by shortening the details of attempts, most generous first."""
+LIMITS = (DetailLimits(6000, 400), DetailLimits(3000, 160), DetailLimits(1200, 60),
+          DetailLimits(400, 20), DetailLimits(120, 0))  # fmt: skip
+
+
+def html_report(run: Run) -> str:
+    """The report of ``run`` as HTML text."""
+    summary = run_summary(run)
+    top = join((headline(run, summary), _contents(summary), element("main", _sections(run, summary),
+                                                                    id="main")))  # fmt: skip
+    views = [candidate_view(run, node_id) for node_id in run.nodes]
+    page = ""
+    for limits in LIMITS:
+        attempts = [attempt_block(view, limits) for view in views]
+        page = _page(summary, join((top, element("aside", attempts, aria_label="Attempts"))))
+        if len(page.encode("utf-8", "replace")) <= MAX_BYTES:
+            break
+    return page
+
+
+def _sections(run: Run, summary: RunSummary) -> Markup:
+    return join(
+        (
+            evidence_section(run, summary),
+            path_section(run, summary),
+            search_section(run, summary),
+            roofline_section(run),
+            code_section(run, summary),
+            advice_section(run, summary),
+            attempts_section(run),
+            reproduce_section(run, summary),
+        )
+    )
+
+
+def _contents(summary: RunSummary) -> Markup:
+    entries = [("search", "Search"), ("roofline", "Limit"), ("advice", "Advice"),
+               ("attempts", "Attempts"), ("reproduce", "Repeat")]  # fmt: skip
+    if summary.best_id:
+        entries[0:0] = [("evidence", "Evidence"), ("path", "Path")]
+        entries.insert(4, ("code", "Code"))
+    return element("nav", [element("a", name, href=f"#{anchor}") for anchor, name in entries],
+                   aria_label="Contents")  # fmt: skip
+
+
+def _page(summary: RunSummary, body: Markup) -> str:
+    style, script = _asset("report.css"), _asset("report.js")
+    policy = (
+        f"default-src 'none'; style-src '{_digest(style)}'; script-src '{_digest(script)}'; "
+        "img-src data:; base-uri 'none'; form-action 'none'"
+    )
+    result = f", {times(summary.speedup)}" if summary.speedup else ""
+    head = element(
+        "head",
+        element("meta", charset="utf-8"),
+        element("meta", http_equiv="Content-Security-Policy", content=policy),
+        element("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        element("meta", name="color-scheme", content="light dark"),
+        element("meta", name="generator", content="kernelpro"),
+        element("title", f"{summary.problem}{result} · kernelpro"),
+        element("style", raw(style)),
+    )
+    skip = element("a", "Skip to the evidence", href="#main", class_="skip-link")
+    whole = element("html", head, element("body", skip, body, element("script", raw(script))),
+                    lang="en")  # fmt: skip
+    return f"<!doctype html>\n{whole}\n"
+
+
+def _asset(name: str) -> str:
+    return resources.files("kernelpro.report").joinpath("assets", name).read_text("utf-8")
+
+
+def _digest(text: str) -> str:
+    digest = hashlib.sha256(text.encode("utf-8")).digest()
+    return "sha256-" + base64.b64encode(digest).decode("ascii")
