@@ -8,9 +8,13 @@ Nothing is simplified or reordered here.
 
 from __future__ import annotations
 
+import contextlib
+import dataclasses
+import logging
 import math
 import operator
 import warnings
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Literal
 
 from kernelpro.errors import UserError
@@ -61,15 +65,28 @@ def _export_one(module: ProblemModule, index: int, device: str) -> Graph:
         "without. Tensor-dependent Python control flow is the usual cause."
     )
     with (
-        warnings.catch_warnings(),
+        _quiet(),
         torch.no_grad(),
         module.running("torch.export of forward", remedy=remedy),
     ):
-        warnings.simplefilter("ignore")
         program = torch.export.export(model, arguments, strict=False)
         program = program.run_decompositions(_decompositions())
         program.graph.eliminate_dead_code()
     return _GraphReader(program, module.origin, index).read(arguments)
+
+
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    """Hold back torch's warnings and logged tracebacks: the ``UserError`` says it once."""
+    logger = logging.getLogger("torch")
+    level = logger.level
+    logger.setLevel(logging.CRITICAL + 1)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        logger.setLevel(level)
 
 
 def _decompositions() -> dict[Any, Any]:
@@ -106,7 +123,7 @@ class _GraphReader:
             output_keys=keys,
             mutations=mutations,
             flops=sum(node.flops for node in nodes),
-            compulsory_bytes=compulsory_bytes(inputs, nodes, results, self._specs),
+            compulsory_bytes=compulsory_bytes(self._distinct(inputs), nodes, results, self._specs),
             has_matmul=any(is_matmul(node.op) for node in nodes),
             input_set=self._input_set,
         )
@@ -142,6 +159,19 @@ class _GraphReader:
             )
         return tuple(entries)
 
+    def _distinct(self, inputs: tuple[GraphInput, ...]) -> list[GraphInput]:
+        """Used inputs, tied parameters once: they are one tensor in memory."""
+        state = self._program.state_dict
+        used = {n.name for n in self._program.graph.nodes if n.op == "placeholder" and n.users}
+        seen: set[int] = set()
+        kept = []
+        for entry in inputs:
+            key = id(state.get(entry.target, entry)) if entry.target else id(entry)
+            if entry.name in used and key not in seen:
+                kept.append(entry)
+                seen.add(key)
+        return kept
+
     def _value(self, kind: ValueKind, target: str | None, value: Any) -> Any:
         import torch
 
@@ -172,7 +202,7 @@ class _GraphReader:
             outputs=self._remember(node),
         )
         flops = node_flops(record, self._specs)
-        return record if flops == 0 else _with_flops(record, flops)
+        return dataclasses.replace(record, flops=flops) if flops else record
 
     def _outputs(self) -> tuple[tuple[Any, ...], dict[str, Any]]:
         from torch.export.graph_signature import OutputKind
@@ -225,12 +255,6 @@ class _GraphReader:
         raise UserError(
             f"{self._origin}: a graph argument of type {type(value).__name__} cannot be recorded"
         )
-
-
-def _with_flops(record: GraphNode, flops: float) -> GraphNode:
-    import dataclasses
-
-    return dataclasses.replace(record, flops=flops)
 
 
 def _tensor_spec(value: torch.Tensor) -> TensorSpec:
