@@ -220,8 +220,4 @@ class Function:
         return f"{self.name} takes {wanted} arguments, {given} were given{self._declaration()}"
 
     def _declaration(self) -> str:
-        if self._signature is None:
-            return ""
-        listed = (f"{p.base}{' *' if p.pointer else ''} {p.name}".strip() for p in
-                  self._signature.parameters)  # fmt: skip
-        return f"\nDeclared: {self.name}({', '.join(listed)})"
+        return f"\nDeclared: {self._signature}" if self._signature else ""

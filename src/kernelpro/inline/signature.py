@@ -70,6 +70,10 @@ class Signature:
     kernel: bool
     """Declared ``__global__``."""
 
+    def __str__(self) -> str:
+        listed = (f"{p.base}{' *' if p.pointer else ''} {p.name}" for p in self.parameters)
+        return f"{self.name}({', '.join(text.strip() for text in listed)})"
+
 
 def signatures(source: str) -> dict[str, Signature]:
     """The ``extern "C"`` function definitions of ``source``, by name, as far as readable."""
