@@ -6,7 +6,9 @@ import hashlib
 import math
 import re
 
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2066-\u2069]")
+_CONTROL = re.compile(
+    r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufeff]"
+)
 
 
 def content_hash(data: str | bytes) -> str:
@@ -31,7 +33,7 @@ def truncate_middle(text: str, limit: int, *, head_share: float = 0.5) -> str:
 
 
 def printable(text: str) -> str:
-    """Strip terminal escapes, control characters and bidirectional overrides from ``text``."""
+    """Strip terminal escapes, control characters, bidirectional overrides and lone surrogates."""
     without_ansi = re.sub(r"\x1b(\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(\x07|\x1b\\)|.)", "", text)
     return _CONTROL.sub("", without_ansi)
 

@@ -143,8 +143,8 @@ def search_section(run: Run, summary: RunSummary) -> Markup:
         element("figure",
             element("div", tree_chart(tree_view(run)), class_="scroll", tabindex=0, role="region",
                     aria_label="Search tree"),
-            element("figcaption", "Left to right: attempts grown from attempts. Darker is faster; "
-                    "a cross is a failure, named; dashed is a repeat of a source already "
+            element("figcaption", "Left to right: attempts grown from attempts. Stronger colour is "
+                    "faster; a cross is a failure, named; dashed is a repeat of a source already "
                     "measured. Arrow keys walk the tree.")),
         full=True,
     )  # fmt: skip

@@ -80,7 +80,7 @@
     const frame = best.closest(".scroll");
     const seen = frame.getBoundingClientRect();
     const mark = best.getBoundingClientRect();
-    if (mark.right > seen.right) frame.scrollLeft = mark.right - seen.left - seen.width * 0.8;
+    if (mark.right > seen.right) frame.scrollLeft = mark.left - seen.left - seen.width / 2;
   }
 
   addEventListener("beforeprint", () => {
