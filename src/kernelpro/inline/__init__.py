@@ -20,12 +20,12 @@ from __future__ import annotations
 
 from kernelpro.inline.cache import BuildError, ToolchainError, build_dir
 from kernelpro.inline.cpp import CPP_FLAGS, Function, Module, cpp, find_compiler
-from kernelpro.inline.cuda import CudaModule, Kernel, Launch, architecture, cuda
-from kernelpro.inline.driver import DriverError, driver
+from kernelpro.inline.cuda import CudaModule, Kernel, Launch, architecture, architecture_of, cuda
+from kernelpro.inline.driver import Driver, DriverError, driver
 from kernelpro.inline.signature import Signature, signatures
 
 __all__ = [
-    "CPP_FLAGS", "BuildError", "CudaModule", "DriverError", "Function", "Kernel", "Launch",
-    "Module", "Signature", "ToolchainError", "architecture", "build_dir", "cpp", "cuda", "driver",
-    "find_compiler", "signatures",
+    "CPP_FLAGS", "BuildError", "CudaModule", "Driver", "DriverError", "Function", "Kernel",
+    "Launch", "Module", "Signature", "ToolchainError", "architecture", "architecture_of",
+    "build_dir", "cpp", "cuda", "driver", "find_compiler", "signatures",
 ]  # fmt: skip

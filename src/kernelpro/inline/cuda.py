@@ -54,7 +54,13 @@ def architecture() -> str:
         return chosen
     device, api = _current_device(), driver()
     pair = (api.attribute("capability_major", device), api.attribute("capability_minor", device))
-    return f"sm_{pair[0]}{pair[1]}" + ("a" if pair in _ARCHITECTURE_SPECIFIC else "")
+    return architecture_of(pair)
+
+
+def architecture_of(capability: tuple[int, int]) -> str:
+    """The most capable target of a compute capability: (9, 0) -> ``sm_90a``."""
+    specific = "a" if capability in _ARCHITECTURE_SPECIFIC else ""
+    return f"sm_{capability[0]}{capability[1]}{specific}"
 
 
 def _current_device() -> int:
