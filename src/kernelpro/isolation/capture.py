@@ -20,7 +20,7 @@ from kernelpro.isolation.payload import (
     place,
     raw_view,
     type_name,
-    write_at,
+    write_mapped,
 )
 from kernelpro.schema.problem import DTYPE_BYTES
 
@@ -50,7 +50,7 @@ class Captured:
             for tensor, meta, offset in zip(self.tensors, metas, offsets, strict=True):
                 if meta.plain:
                     dense = dense_bytes(tensor)
-                    write_at(descriptor, raw_view(dense), offset)
+                    write_mapped(descriptor, raw_view(dense), offset)
 
     def fingerprint(self) -> list[bytes | None]:
         """A few raw elements of each plain tensor."""
@@ -74,7 +74,7 @@ def lazy_kind(tensor: Any) -> str | None:
         return "functional"
     if torch._C._functorch.is_functorch_wrapped_tensor(tensor):
         return "functorch"
-    if torch._C._is_cow_tensor(tensor):
+    if torch._C._is_cow_tensor(tensor):  # type: ignore[attr-defined]
         return "copy-on-write"
     if dtype_name(tensor.dtype) not in DTYPE_BYTES:
         return dtype_name(tensor.dtype)

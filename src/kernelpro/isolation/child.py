@@ -34,7 +34,7 @@ class Descriptors:
     log: int
 
 
-def main(descriptors: Descriptors, boot: dict[str, Any]) -> NoReturn:
+def main(descriptors: Descriptors, boot: dict[str, Any], layers: sandbox.Layers) -> NoReturn:
     """Serve one job until the referee hangs up. Never returns: the zygote's stack is below."""
     status = 1
     try:
@@ -45,7 +45,7 @@ def main(descriptors: Descriptors, boot: dict[str, Any]) -> NoReturn:
         tempfile.tempdir = None
         os.chdir(scratch)
         channel = Channel(socket.socket(fileno=descriptors.channel))
-        layers = sandbox.enter(sandbox.policy_from_json(boot["sandbox"]))
+        sandbox.enter(sandbox.policy_from_json(boot["sandbox"]), layers)
         channel.send({"hello": True, "layers": layers.active, "missing": layers.missing})
         _serve(channel, descriptors, scratch / CANDIDATE_FILE)
         status = 0
@@ -106,8 +106,8 @@ def _redirect(log: int) -> None:
     os.dup2(log, 1)
     os.dup2(log, 2)
     # New objects: the zygote's believe that they are seekable files.
-    sys.stdout = sys.__stdout__ = _text_stream(1)
-    sys.stderr = sys.__stderr__ = _text_stream(2)
+    sys.stdout = sys.__stdout__ = _text_stream(1)  # type: ignore[misc]
+    sys.stderr = sys.__stderr__ = _text_stream(2)  # type: ignore[misc]
 
 
 def _text_stream(descriptor: int) -> Any:

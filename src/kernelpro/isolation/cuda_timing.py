@@ -13,7 +13,7 @@ from typing import Any
 
 import torch
 
-from kernelpro.isolation.timing import POISON_BYTE, POISON_BYTES
+from kernelpro.isolation.timing import POISON_BYTE, POISON_BYTES, Timed
 
 L2_FLUSH_FACTOR = 2
 """Flush writes this many times the L2 size (EVAL_PITFALLS 11): an LRU-like cache keeps nothing."""
@@ -25,7 +25,7 @@ class CudaTimer:
     """Cold-L2 timing of one call on one GPU."""
 
     def __init__(self, device: torch.device) -> None:
-        torch.cuda.init()
+        torch.cuda.init()  # type: ignore[no-untyped-call]
         torch.cuda.set_device(device)
         self._device = device
         self._stream = torch.cuda.current_stream(device)
@@ -40,9 +40,7 @@ class CudaTimer:
         self._driver = ctypes.CDLL("libcuda.so.1")
         self._round = 0
 
-    def time(
-        self, call: Callable[..., Any], arguments: Sequence[Any]
-    ) -> tuple[Any, dict[str, Any]]:
+    def time(self, call: Callable[..., Any], arguments: Sequence[Any]) -> Timed:
         """Flush L2, then time the call by events on the default stream and by the host clock
         around a device-wide synchronise, which covers every stream."""
         self._set_stream(self._stream)
@@ -71,7 +69,7 @@ class CudaTimer:
         free = sorted(
             (
                 int(block["size"])
-                for segment in torch.cuda.memory_snapshot()
+                for segment in torch.cuda.memory_snapshot()  # type: ignore[no-untyped-call]
                 for block in segment["blocks"]
                 if block["state"] == "inactive"
             ),

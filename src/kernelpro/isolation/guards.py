@@ -156,7 +156,7 @@ class FlagPolicy:
 
 def count_threads() -> int:
     """Threads of this process, native ones included."""
-    return len(os.listdir("/proc/self/task"))
+    return sum(1 for _ in Path("/proc/self/task").iterdir())
 
 
 def count_python_threads() -> int:

@@ -17,8 +17,9 @@ import time
 from pathlib import Path
 from typing import Any, NoReturn
 
-from kernelpro.isolation import child
+from kernelpro.isolation import child, namespaces
 from kernelpro.isolation.frames import encode_frame
+from kernelpro.isolation.sandbox import Layers
 
 _PR_SET_PDEATHSIG, _PR_SET_DUMPABLE, _PR_SET_CHILD_SUBREAPER = 1, 4, 36
 REAP_INTERVAL_MS = 1000
@@ -31,6 +32,7 @@ def main(request: dict[str, Any], descriptors: list[int]) -> NoReturn:
     control, *rest = descriptors
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     os.setsid()
+    layers = _enter_namespaces(request["sandbox"])
     process_control(_PR_SET_CHILD_SUBREAPER, 1)
     keeper = os.getpid()
     pid = os.fork()
@@ -40,12 +42,30 @@ def main(request: dict[str, Any], descriptors: list[int]) -> NoReturn:
         process_control(_PR_SET_PDEATHSIG, signal.SIGKILL)
         if os.getppid() != keeper:
             os._exit(1)
-        child.main(child.Descriptors(*rest), request)
+        child.main(child.Descriptors(*rest), request, layers)
     process_control(_PR_SET_DUMPABLE, 0)
     for descriptor in rest:
         os.close(descriptor)
     _keep(pid, socket.socket(fileno=control))
     os._exit(0)
+
+
+def _enter_namespaces(policy: dict[str, Any]) -> Layers:
+    """Go on as process 1 of new namespaces where the kernel allows it and the policy wants it."""
+    layers = Layers(active=["process_group", "clean_environment"])
+    if policy["mode"] == "off":
+        return layers
+    reason = namespaces.enter()
+    if reason is not None:
+        for name in namespaces.NAMES:
+            layers.missing[name] = reason
+        return layers
+    if os.fork() != 0:
+        os._exit(0)
+    layers.active += namespaces.furnish(layers.missing)
+    if "private_proc" in layers.active and namespaces.limit_processes(policy["max_processes"]):
+        layers.active.append("process_limit")
+    return layers
 
 
 def process_control(option: int, value: int) -> int:
@@ -79,40 +99,42 @@ def _keep(pid: int, control: socket.socket) -> None:
 
 def _reap_orphans(subject: int) -> None:
     """Collect dead orphans that were handed to this process; the subject itself is left alone."""
-    for pid in _children():
-        if pid != subject:
-            with contextlib.suppress(ChildProcessError):
-                os.waitpid(pid, os.WNOHANG)
+    flags = os.WEXITED | os.WNOHANG | os.WNOWAIT
+    while (dead := os.waitid(os.P_ALL, 0, flags)) is not None and dead.si_pid != subject:
+        os.waitpid(dead.si_pid, 0)
 
 
 def _sweep() -> int:
-    """Kill every descendant; how many could not be killed. Orphans come to this process, since
-    it is their reaper, so killing its children until none is left reaches all of them."""
+    """Kill every descendant; how many could not be killed.
+
+    As process 1 of a namespace one call reaches all of it. Otherwise orphans come to this
+    process, their reaper, so killing its children until none is left reaches all of them.
+    """
     deadline = time.monotonic() + SWEEP_DEADLINE_S
-    while children := _children():
-        for pid in children:
+    while time.monotonic() < deadline:
+        for pid in [-1] if os.getpid() == 1 else _children():
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
-        with contextlib.suppress(ChildProcessError):
+        try:
             while os.waitpid(-1, os.WNOHANG) != (0, 0):
                 pass
-        if time.monotonic() > deadline:
-            return len(children)
+        except ChildProcessError:
+            return 0
         time.sleep(0.002)
-    return 0
+    return len(_children())
 
 
 def _children() -> list[int]:
     """Direct children of this process, zombies included."""
-    own = os.getpid()
-    listed = Path(f"/proc/self/task/{own}/children")
+    listed = Path("/proc/thread-self/children")
     if listed.exists():
         return [int(word) for word in listed.read_text().split()]
+    own = os.getpid()
     return [pid for pid in _processes() if _parent_of(pid) == own]
 
 
 def _processes() -> list[int]:
-    return [int(name) for name in os.listdir("/proc") if name.isdigit()]
+    return [int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit()]
 
 
 def _parent_of(pid: int) -> int | None:

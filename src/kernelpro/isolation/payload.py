@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import math
+import mmap
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -104,7 +105,7 @@ def describe_input(tensor: torch.Tensor) -> TensorMeta:
         stride=tuple(tensor.stride()) if keeps_layout else dense_stride(tensor.shape),
         device=str(tensor.device),
         type_name=type_name(tensor),
-        offset=tensor.storage_offset() % max(1, ALIGNMENT // itemsize) if keeps_layout else 0,
+        offset=int(tensor.storage_offset()) % max(1, ALIGNMENT // itemsize) if keeps_layout else 0,
     )
 
 
@@ -126,6 +127,16 @@ def write_at(descriptor: int, view: memoryview, offset: int) -> None:
     while len(view):
         written = os.pwrite(descriptor, view[:_CHUNK], offset)
         view, offset = view[written:], offset + written
+
+
+def write_mapped(descriptor: int, view: memoryview, offset: int) -> None:
+    """Copy ``view`` to ``offset`` (a multiple of ``ALIGNMENT``) of a file that is long enough:
+    through a mapping, which no file-size limit applies to and which cannot grow the file."""
+    if len(view):
+        page = offset // mmap.ALLOCATIONGRANULARITY * mmap.ALLOCATIONGRANULARITY
+        start = offset - page
+        with mmap.mmap(descriptor, start + len(view), offset=page) as mapped:
+            mapped[start : start + len(view)] = view
 
 
 def read_at(descriptor: int, view: memoryview, offset: int) -> None:

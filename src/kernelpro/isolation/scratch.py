@@ -5,14 +5,16 @@ The environment is a whitelist: no key, token or user setting of the referee get
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import subprocess
 import tempfile
 from pathlib import Path
 
-INHERITED = ("PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "LD_LIBRARY_PATH", "CUDA_HOME", "CUDA_PATH",
-             "CUDA_DEVICE_ORDER", "CC", "CXX", "KERNELPRO_CXX", "NVCC_CCBIN",
+INHERITED = ("PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "LD_LIBRARY_PATH",
+             "CUDA_HOME", "CUDA_PATH", "CUDA_DEVICE_ORDER", "CC", "CXX", "KERNELPRO_CXX",
+             "NVCC_CCBIN",
              "TORCH_CUDA_ARCH_LIST")  # fmt: skip
 """What compilers and drivers are found by. Values are the referee's own."""
 
@@ -60,10 +62,8 @@ def make_scratch() -> Path:
 
 def remove_scratch(folder: Path) -> bool:
     """Delete the folder whatever a candidate made of it; True if it is gone."""
-    try:
+    with contextlib.suppress(RecursionError):
         shutil.rmtree(folder, ignore_errors=True)
-    except RecursionError:
-        pass
     if folder.exists():
         # Nested beyond Python's recursion limit, or with permissions taken away.
         for command in (["chmod", "-R", "u+rwX"], ["rm", "-rf"]):

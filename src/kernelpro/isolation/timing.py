@@ -22,13 +22,15 @@ _M_TRIM_THRESHOLD, _M_MMAP_MAX = -1, -4
 _NEVER_TRIM = (1 << 31) - 1
 
 
+Timed = tuple[Any, dict[str, float | None]]
+"""What a call returned, and its ``host_us`` and ``device_us``."""
+
+
 class Timer(Protocol):
     """How one kind of device times a call."""
 
-    def time(
-        self, call: Callable[..., Any], arguments: Sequence[Any]
-    ) -> tuple[Any, dict[str, Any]]:
-        """Call once; what it returned, and ``{"host_us", "device_us"}``."""
+    def time(self, call: Callable[..., Any], arguments: Sequence[Any]) -> Timed:
+        """Call once, timed."""
         ...
 
     def poison(self, sizes: Sequence[int]) -> None:
@@ -55,9 +57,7 @@ class CpuTimer:
             libc.mallopt(_M_MMAP_MAX, 0)
             libc.mallopt(_M_TRIM_THRESHOLD, _NEVER_TRIM)
 
-    def time(
-        self, call: Callable[..., Any], arguments: Sequence[Any]
-    ) -> tuple[Any, dict[str, Any]]:
+    def time(self, call: Callable[..., Any], arguments: Sequence[Any]) -> Timed:
         """Call once between two readings of the monotonic clock."""
         start = _clock()
         result = call(*arguments)

@@ -7,6 +7,7 @@ Whatever a candidate does (crash, hang, flood, forge), each method returns valid
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import socket
 import time
@@ -42,13 +43,16 @@ from kernelpro.isolation.payload import (
     write_at,
 )
 from kernelpro.isolation.pool import POOL
-from kernelpro.isolation.sandbox import SandboxPolicy
+from kernelpro.isolation.sandbox import Layers, SandboxPolicy
 from kernelpro.isolation.scratch import make_scratch, remove_scratch
 from kernelpro.schema.outcome import Stage, Status
 
 HELLO_TIMEOUT_S = 60.0
 TRANSFER_TIMEOUT_S = 120.0
 CLOSE_TIMEOUT_S = 15.0
+KEPT_BYTES = 64 << 20
+CPU_CALLS = 60
+"""CPU time is bounded at that of a load and this many blocks at their deadline, on all threads."""
 
 
 def start_subject(job: SubjectJob) -> Subject:
@@ -73,7 +77,7 @@ class WorkerSubject:
         self._oom_kills = causes.oom_kills()
         try:
             self._link = self._spawn()
-            self._sandbox = self._greet()
+            self.layers = self._greet()
         except BaseException:
             self.close()
             raise
@@ -104,18 +108,19 @@ class WorkerSubject:
         return link
 
     def _policy(self) -> SandboxPolicy:
-        limits = self._job.limits
+        job, limits = self._job, self._job.limits
+        longest_s = limits.load_timeout_s + CPU_CALLS * limits.call_timeout_s
         return SandboxPolicy(
-            mode="off" if self._job.trusted else self._job.sandbox,
-            writable=(str(self._scratch), str(self._job.build_root.resolve())),
-            readable=(),
-            device=self._job.device,
+            mode="off" if job.trusted else job.sandbox,
+            writable=(str(self._scratch), str(job.build_root.resolve())),
+            gpu=job.device != "cpu",
             memory_bytes=limits.memory_bytes,
             max_processes=limits.max_processes,
             max_file_bytes=limits.max_file_bytes,
+            cpu_seconds=math.ceil(job.threads * longest_s),
         )
 
-    def _greet(self) -> tuple[str, ...]:
+    def _greet(self) -> Layers:
         """Wait for the process to stand, before any candidate source runs."""
         try:
             hello = self._link.receive(time.monotonic() + HELLO_TIMEOUT_S)
@@ -125,7 +130,15 @@ class WorkerSubject:
                 f"A subject's process did not start ({type(error).__name__}). Its output: "
                 f"{self._link.log.text().strip() or 'none'}"
             ) from None
-        return tuple(str(layer) for layer in hello["layers"])
+        layers = Layers(active=hello["layers"], missing=hello["missing"])
+        lacking = layers.lacking_for_strict()
+        if self._job.sandbox == "strict" and not self._job.trusted and lacking:
+            reasons = "; ".join(f"{name}: {layers.missing.get(name, 'absent')}" for name in lacking)
+            raise MachineError(
+                f"Sandbox mode 'strict' is not possible here: {reasons}. Use --sandbox best-effort "
+                "to run with what there is"
+            )
+        return layers
 
     def load(self) -> Loaded:
         """Import, build, construct. Must be called first, once."""
@@ -143,7 +156,7 @@ class WorkerSubject:
             seconds = {k: replies.duration(result["seconds"][k]) for k in ("import", "construct")}
         return Loaded(
             state=state, artifacts=replies.artifacts(job.build_root), seconds=seconds,
-            active_sandbox=self._sandbox,
+            active_sandbox=tuple(self.layers.active),
         )  # fmt: skip
 
     def write_state(self, tensors: Mapping[str, Any]) -> None:
@@ -229,16 +242,18 @@ class WorkerSubject:
             if total > replies.physical_memory_bytes() // 2:
                 raise ValueError(f"tensors of {total} bytes are more than this machine can hold")
             structure = replies.structure(result["structure"], len(metas))
+        os.ftruncate(self._outbox, total)
         self._command("fetch", Stage.VERIFY, what=what, call=call)
         with self._checking(Stage.VERIFY):
             tensors = tuple(
                 self._receive(meta, offset) for meta, offset in zip(metas, offsets, strict=True)
             )
+        _release(self._outbox)
         return Outputs(structure=structure, tensors=tensors), result
 
     def _receive(self, meta: TensorMeta, offset: int) -> TensorBytes:
         # numpy's view keeps the memory alive; filled below, or the read fails.
-        view = memoryview(torch.empty(meta.nbytes, dtype=torch.uint8).numpy())
+        view: memoryview = torch.empty(meta.nbytes, dtype=torch.uint8).numpy().data
         read_at(self._outbox, view, offset)
         return TensorBytes(
             dtype=meta.dtype, shape=meta.shape, stride=meta.stride,
@@ -250,7 +265,9 @@ class WorkerSubject:
 
     def _command(self, op: str, stage: Stage, **args: Any) -> dict[str, Any]:
         timeout_s = self._job.limits.call_timeout_s + TRANSFER_TIMEOUT_S
-        return self._ask({"op": op, "args": args}, timeout_s, stage)
+        result = self._ask({"op": op, "args": args}, timeout_s, stage)
+        _release(self._inbox)
+        return result
 
     def _ask(self, body: dict[str, Any], timeout_s: float, stage: Stage) -> dict[str, Any]:
         if self._failure is not None:
@@ -269,11 +286,11 @@ class WorkerSubject:
         except FrameError as error:
             self._fail(causes.broken_protocol(stage, error))
         result = reply.get("result")
-        if reply.get("ok") is True and isinstance(result, dict):
-            return result
-        with self._checking(stage):
-            cause = causes.reported_failure(reply, stage)
-        self._fail(cause)
+        if reply.get("ok") is not True or not isinstance(result, dict):
+            with self._checking(stage):
+                cause = causes.reported_failure(reply, stage)
+            self._fail(cause)
+        return result
 
     @contextlib.contextmanager
     def _checking(self, stage: Stage) -> Any:
@@ -290,6 +307,12 @@ class WorkerSubject:
         )
         self.close()
         raise self._failure from None
+
+
+def _release(memory_file: int) -> None:
+    """Give the pages of a large transfer back; a small file keeps its own for the next one."""
+    if os.fstat(memory_file).st_size > KEPT_BYTES:
+        os.ftruncate(memory_file, 0)
 
 
 def visible(device: str) -> tuple[str, str | None]:
