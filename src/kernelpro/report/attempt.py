@@ -7,10 +7,11 @@ from typing import NamedTuple
 from kernelpro.report.blocks import diff_block, diff_size, facts, node_link, prose
 from kernelpro.report.findings import checks_table, diagnosis_block
 from kernelpro.report.markup import Child, Markup, element, join
-from kernelpro.report.words import duration, plain, seconds, status_word, times
+from kernelpro.report.words import duration, seconds, times
 from kernelpro.schema.outcome import Correctness, Outcome
 from kernelpro.text import short_hash
 from kernelpro.views.candidate_view import CandidateView
+from kernelpro.views.words import plain, status_word
 
 
 class DetailLimits(NamedTuple):

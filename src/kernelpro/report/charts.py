@@ -11,11 +11,12 @@ from collections.abc import Callable, Iterable
 
 from kernelpro.report.markup import Child, Markup, element
 from kernelpro.report.scales import Scale, decade_ticks, padded, ratio_ticks
-from kernelpro.report.words import STATUS_SHORT, duration, plain, status_word, times
+from kernelpro.report.words import STATUS_SHORT, duration, times
 from kernelpro.text import format_si
 from kernelpro.views.progress_view import ProgressPoint
 from kernelpro.views.roofline_view import RooflinePoint, RooflineView
 from kernelpro.views.tree_view import TreeNode, TreeView
+from kernelpro.views.words import plain, status_word
 
 WIDE, FULL, NARROW = 834, 1100, 350
 """Widths at which charts are drawn: text column and whole page on a desktop, and a phone."""

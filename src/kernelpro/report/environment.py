@@ -6,12 +6,13 @@ import shlex
 
 from kernelpro.report.blocks import facts, section, table
 from kernelpro.report.markup import Child, Markup, element
-from kernelpro.report.words import plain, seconds
+from kernelpro.report.words import seconds
 from kernelpro.schema.event import RunStarted
 from kernelpro.text import format_si
 from kernelpro.views.cost_view import CostView, cost_view
 from kernelpro.views.run import Run
 from kernelpro.views.run_summary import RunSummary
+from kernelpro.views.words import plain
 
 
 def reproduce_section(run: Run, summary: RunSummary) -> Child:

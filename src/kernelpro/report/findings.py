@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from kernelpro.report.blocks import table
 from kernelpro.report.markup import Child, Markup, element
-from kernelpro.report.words import plain
 from kernelpro.schema.finding import Diagnosis, Evidence, Finding, KernelDiagnosis
 from kernelpro.schema.outcome import Outcome
 from kernelpro.views.tools_view import HIT_GAIN, ToolRow
+from kernelpro.views.words import plain
 
 
 def diagnosis_block(diagnosis: Diagnosis | None) -> Markup:

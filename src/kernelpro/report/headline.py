@@ -5,10 +5,11 @@ from __future__ import annotations
 from kernelpro.report.blocks import node_link
 from kernelpro.report.markup import Child, Markup, element, join
 from kernelpro.report.timing_charts import bar
-from kernelpro.report.words import STOP_WORD, duration, plain, times
+from kernelpro.report.words import duration, times
 from kernelpro.views.roofline_view import RooflineView, roofline_view
 from kernelpro.views.run import Run
 from kernelpro.views.run_summary import RunSummary
+from kernelpro.views.words import plain, stop_word
 
 LABEL_MEANING = {
     "constant": "the output does not depend on anything",
@@ -59,9 +60,10 @@ def _sentence(summary: RunSummary) -> Child:
         f", {summary.checks_not_run} could not be run" if summary.checks_not_run else ""
     )
     precision = f"; {summary.precision_class} arithmetic" if summary.precision_class else ""
+    verdict = "Keep eager PyTorch: the nearest miss is " if summary.keep_eager else "The winner is "
     return (
         element("p", first, second, ".", missing),
-        element("p", "The winner is ", node_link(summary.best_id), f", “{summary.best_title}”. ",
+        element("p", verdict, node_link(summary.best_id), f", “{summary.best_title}”. ",
                 checks, precision, ". ", _ending(summary), class_="quiet"),
     )  # fmt: skip
 
@@ -69,8 +71,7 @@ def _sentence(summary: RunSummary) -> Child:
 def _ending(summary: RunSummary) -> str:
     if summary.state == "running":
         return "The run has not ended: it is still going on, or it was cut off and can be resumed."
-    reason = STOP_WORD.get(summary.stop_reason or "", plain(summary.stop_reason or ""))
-    return f"It ended because {reason}." if reason[:3] != "of " else f"It ended {reason}."
+    return f"It ended because {stop_word(summary.stop_reason)}."
 
 
 def _warnings(summary: RunSummary) -> Child:

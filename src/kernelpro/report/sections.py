@@ -24,7 +24,7 @@ from kernelpro.report.charts import (
 from kernelpro.report.findings import checks_table, diagnosis_block, tools_table
 from kernelpro.report.markup import Child, Markup, element, join
 from kernelpro.report.timing_charts import distributions_chart, histogram_chart, rounds_chart
-from kernelpro.report.words import STATUS_WORD, duration, plain, seconds, status_word, times
+from kernelpro.report.words import duration, seconds, times
 from kernelpro.schema.outcome import Outcome, Status
 from kernelpro.views.candidate_view import CandidateView, candidate_view
 from kernelpro.views.diff_view import diff_view
@@ -35,6 +35,7 @@ from kernelpro.views.run import Run
 from kernelpro.views.run_summary import RunSummary
 from kernelpro.views.tools_view import tools_view
 from kernelpro.views.tree_view import tree_view
+from kernelpro.views.words import STATUS_WORD, plain, status_word
 
 MAX_BEST_DIFF_LINES = 1500
 

@@ -7,8 +7,9 @@ import statistics
 from kernelpro.report.charts import label, line, polyline, svg
 from kernelpro.report.markup import Markup, element
 from kernelpro.report.scales import Scale, linear_ticks
-from kernelpro.report.words import SIDE_WORD, duration, times
+from kernelpro.report.words import duration, times
 from kernelpro.views.latency_view import Distribution
+from kernelpro.views.words import SIDE_WORD
 
 
 def bar(share: float, class_: str, mark: float | None = None) -> Markup:

@@ -27,6 +27,9 @@ class RunSummary(NamedTuple):
     statuses: dict[str, int]
     best_id: str | None
     best_title: str
+    keep_eager: bool
+    """True if the run ended without a candidate faster than eager beyond the noise; ``best_id``
+    is then the nearest miss, if any was accepted."""
     speedup: float | None
     """Over eager."""
     speedup_ci95: tuple[float, float] | None
@@ -63,6 +66,7 @@ def run_summary(run: Run) -> RunSummary:
         stop_detail=stopped.detail if stopped else "",
         evaluations=len(run.nodes), statuses=dict(statuses), best_id=best,
         best_title=candidate.proposal.title if candidate else "",
+        keep_eager=stopped is not None and stopped.best_id is None,
         speedup=outcome.speedup if outcome else None,
         speedup_ci95=outcome.speedup_ci95 if outcome else None,
         speedup_over_compile=_over_compile(outcome), latency_us=_median(outcome, "candidate"),

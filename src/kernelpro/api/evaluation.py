@@ -1,0 +1,152 @@
+"""Judge one candidate: evaluate it, profile it, or lint the problem it is for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from kernelpro import environ
+from kernelpro.errors import UserError
+from kernelpro.schema.config import CheckLevel, EvaluationConfig
+from kernelpro.schema.graph import Graph
+from kernelpro.schema.hardware import Device, Peaks
+from kernelpro.schema.outcome import Outcome
+from kernelpro.schema.problem import Precision, Problem
+from kernelpro.schema.profile import Profile
+from kernelpro.text import content_hash
+
+if TYPE_CHECKING:
+    from kernelpro.evaluation.lint import LintReport
+
+
+class Judged(NamedTuple):
+    """A candidate's outcome and, if it was accepted, its profile, with what both refer to."""
+
+    outcome: Outcome
+    profile: Profile | None
+    graph: Graph | None
+    device: Device
+    peaks: Peaks
+
+
+def evaluate(
+    problem: Any,
+    candidate: Path | str,
+    *,
+    inputs: Any = None,
+    precision: Precision | None = None,
+    device: str = "auto",
+    checks: CheckLevel = "full",
+    seed: int | None = None,
+    config: EvaluationConfig | None = None,
+) -> Outcome:
+    """The referee's verdict on ``candidate``: a path to a Python file, or its text.
+
+    A bad candidate is an ``Outcome`` that says what is wrong. ``UserError``: the problem or the
+    candidate file cannot be read. ``MachineError``: the device cannot be used.
+    """
+    from kernelpro.evaluation.referee import Referee
+
+    loaded, machine = load(problem, inputs, precision), probe_device(device)
+    source = read_candidate(candidate)
+    with Referee(
+        loaded, machine, config or EvaluationConfig(), cache_root=environ.cache_root()
+    ) as referee:
+        return referee.evaluate(source, checks=checks, seed=seed)
+
+
+def profile(
+    problem: Any,
+    candidate: Path | str,
+    *,
+    inputs: Any = None,
+    precision: Precision | None = None,
+    device: str = "auto",
+    config: EvaluationConfig | None = None,
+) -> Profile:
+    """How ``candidate`` ran: facts, and what is missing with the reason.
+
+    ``UserError`` with the referee's message if the candidate is not accepted, since a wrong
+    kernel has no profile worth reading.
+    """
+    judged = judge(
+        problem, candidate, inputs=inputs, precision=precision, device=device, config=config
+    )
+    return profile_of(judged)
+
+
+def judge(
+    problem: Any,
+    candidate: Path | str,
+    *,
+    inputs: Any = None,
+    precision: Precision | None = None,
+    device: str = "auto",
+    config: EvaluationConfig | None = None,
+) -> Judged:
+    """Evaluate ``candidate`` and, if it is accepted, profile it while its build is at hand."""
+    from kernelpro.evaluation.referee import Referee
+    from kernelpro.hardware import peaks as device_peaks
+    from kernelpro.problems.export import export_graphs
+    from kernelpro.profiling import profile_candidate
+
+    loaded, machine = load(problem, inputs, precision), probe_device(device)
+    source, cache = read_candidate(candidate), environ.cache_root()
+    ceilings = device_peaks(machine, cache_root=cache)
+    graph = next(iter(export_graphs(loaded, machine.id)), None)
+    with Referee(
+        loaded, machine, config or EvaluationConfig(), cache_root=cache, peaks=ceilings
+    ) as referee:
+        outcome = referee.evaluate(source, checks="fast")
+        found = None
+        if outcome.ok:
+            build_dir = referee.build_root(content_hash(source))
+            found = profile_candidate(loaded, source, build_dir, machine, ceilings, outcome, graph)
+    return Judged(outcome, found, graph, machine, ceilings)
+
+
+def profile_of(judged: Judged) -> Profile:
+    """The profile of an accepted candidate; ``UserError`` for any other."""
+    if judged.profile is None:
+        outcome = judged.outcome
+        raise UserError(
+            f"The candidate was not accepted, so it was not profiled ({outcome.status.value}): "
+            f"{outcome.message}"
+        )
+    return judged.profile
+
+
+def lint(
+    problem: Any, *, inputs: Any = None, precision: Precision | None = None, device: str = "auto"
+) -> LintReport:
+    """Labels of a degenerate problem (constant, too small to time ...), with the evidence."""
+    from kernelpro.evaluation.lint import lint_problem
+
+    return lint_problem(load(problem, inputs, precision), probe_device(device))
+
+
+def load(problem: Any, inputs: Any, precision: Precision | None) -> Problem:
+    """The problem record behind any way of naming a problem."""
+    from kernelpro.problems.loader import load_problem
+
+    return load_problem(problem, inputs=inputs, precision=precision)
+
+
+def probe_device(device: str) -> Device:
+    """The probed device behind ``auto``, ``cpu`` or ``cuda[:N]``."""
+    from kernelpro.hardware import probe, resolve_device
+
+    return probe(resolve_device(device))
+
+
+def read_candidate(candidate: Path | str) -> str:
+    """The candidate's text; text with a line break is taken as it is, else it is a path."""
+    if isinstance(candidate, str) and "\n" in candidate:
+        return candidate
+    path = Path(candidate)
+    try:
+        return path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise UserError(f"{path} is not UTF-8 text (byte {error.start})") from error
+    except OSError as error:
+        raise UserError(f"The candidate {path} cannot be read: {error.strerror}") from error

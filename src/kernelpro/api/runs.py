@@ -1,0 +1,79 @@
+"""Stored runs: find, list, show, compare, export, verify."""
+
+from __future__ import annotations
+
+import difflib
+from pathlib import Path
+
+from kernelpro import environ
+from kernelpro.errors import UserError
+from kernelpro.store.export import export_jsonl
+from kernelpro.store.listing import RunSummary
+from kernelpro.store.listing import list_runs as list_folders
+from kernelpro.store.sqlite import DATABASE, RunStore
+from kernelpro.views.compare_view import CompareView, compare_view
+from kernelpro.views.run import Run, fold
+
+LATEST = "latest"
+
+
+def list_runs(runs_root: Path | str | None = None) -> list[RunSummary]:
+    """Every run under ``runs_root`` (default: ``KERNELPRO_RUNS`` or ``./runs``), oldest first."""
+    return list_folders(_root(runs_root))
+
+
+def find_run(run: Path | str, *, runs_root: Path | str | None = None) -> Path:
+    """The folder of a run named by path, id, unique beginning of an id, or ``latest``.
+
+    ``UserError`` lists what is there if nothing or more than one run matches.
+    """
+    if (Path(run) / DATABASE).is_file():
+        return Path(run)
+    root, name = _root(runs_root), str(run)
+    names = sorted(path.parent.name for path in root.glob(f"*/{DATABASE}"))
+    if name == LATEST and names:
+        return root / names[-1]
+    matches = [n for n in names if n == name] or [n for n in names if n.startswith(name)]
+    if len(matches) == 1:
+        return root / matches[0]
+    if matches:
+        raise UserError(f"{name!r} fits several runs under {root}: {', '.join(matches)}")
+    close = difflib.get_close_matches(name, names, n=1)
+    hint = (
+        f" Did you mean {close[0]!r}?" if close else " 'kernelpro runs list' shows what is there."
+    )
+    raise UserError(f"There is no run {name!r} under {root}.{hint}")
+
+
+def show_run(run: Path | str, *, runs_root: Path | str | None = None) -> Run:
+    """All of a run, ready for the views; also while it is being written."""
+    with RunStore.open(find_run(run, runs_root=runs_root)) as store:
+        return fold(store.events())
+
+
+def diff_runs(
+    first: Path | str, second: Path | str, *, runs_root: Path | str | None = None
+) -> CompareView:
+    """Two runs side by side, with what keeps them from being compared fairly."""
+    return compare_view(show_run(first, runs_root=runs_root), show_run(second, runs_root=runs_root))
+
+
+def export_run(
+    run: Path | str, output: Path | str | None = None, *, runs_root: Path | str | None = None
+) -> Path:
+    """Write the run as JSON lines, readable without kernelpro; returns the file's path."""
+    folder = find_run(run, runs_root=runs_root)
+    target = Path(output) if output is not None else Path(f"{folder.name}.jsonl")
+    with RunStore.open(folder) as store, target.open("w", encoding="utf-8") as stream:
+        export_jsonl(store, stream)
+    return target
+
+
+def verify_run(run: Path | str, *, runs_root: Path | str | None = None) -> list[str]:
+    """Everything that is wrong with a stored run, one line each; empty = sound."""
+    with RunStore.open(find_run(run, runs_root=runs_root)) as store:
+        return store.verify()
+
+
+def _root(runs_root: Path | str | None) -> Path:
+    return Path(runs_root) if runs_root is not None else environ.runs_root()

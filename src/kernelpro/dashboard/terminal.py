@@ -1,0 +1,184 @@
+"""The live view of ``kernelpro optimize``: a tree that redraws, or plain lines without a terminal.
+
+Both are listeners of the loop: called with every event, told every stage, and closed at the end.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from types import TracebackType
+from typing import Protocol
+
+from rich.console import Console, ConsoleOptions, Group, RenderResult
+from rich.live import Live
+from rich.text import Text
+
+from kernelpro.dashboard.drawing import (
+    QUIET,
+    attempt_line,
+    best_line,
+    clock,
+    headline,
+    safe,
+    tree_lines,
+)
+from kernelpro.schema.event import Event, NodeFinished, Remeasured, RunStarted
+from kernelpro.views.run import Run
+
+REFRESH_PER_SECOND = 4.0
+MIN_TREE_ROWS = 4
+
+
+class RunView(Protocol):
+    """What the command line needs of a view."""
+
+    run: Run
+
+    def __call__(self, event: Event) -> None:
+        """Take in one event."""
+        ...
+
+    def stage(self, stage: str, detail: str = "") -> None:
+        """What is being done now: building, verifying, timing, profiling ..."""
+        ...
+
+    def __enter__(self) -> RunView: ...
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None: ...  # fmt: skip
+
+
+def terminal_view(console: Console, *, plain: bool = False, quiet: bool = False) -> RunView:
+    """The richest view ``console`` can show."""
+    if quiet:
+        return QuietView()
+    if plain or not console.is_terminal or console.is_dumb_terminal:
+        return PlainView(console)
+    return LiveView(console)
+
+
+class QuietView:
+    """Keeps the run and shows nothing."""
+
+    def __init__(self) -> None:
+        self.run = Run()
+
+    def __call__(self, event: Event) -> None:
+        self.run.add(event)
+
+    def stage(self, stage: str, detail: str = "") -> None:
+        """Not shown."""
+
+    def __enter__(self) -> QuietView:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:  # fmt: skip
+        """Nothing to close."""
+
+
+class PlainView(QuietView):
+    """One line per finished attempt."""
+
+    def __init__(self, console: Console) -> None:
+        super().__init__()
+        self._console = console
+
+    def __call__(self, event: Event) -> None:
+        super().__call__(event)
+        line = self._line(event)
+        if line is not None:
+            self._console.print(Text(line), soft_wrap=True)
+
+    def _line(self, event: Event) -> str | None:
+        match event:
+            case RunStarted():
+                return f"run {event.run_id}: {headline(self.run).plain}"
+            case NodeFinished() if event.candidate is not None:
+                return attempt_line(self.run, event.candidate.id, evaluations_budget(self.run))
+            case Remeasured():
+                return f"measured again: {event.node_id} {event.outcome.status.value}"
+        return None
+
+
+class LiveView(QuietView):
+    """A tree that redraws in place, within the terminal's size as it is now."""
+
+    def __init__(self, console: Console, now: Callable[[], float] = time.monotonic) -> None:
+        super().__init__()
+        self._now = now
+        self._began = now()
+        self._stage = ""
+        self._guard = threading.Lock()
+        self._live = Live(self, console=console, refresh_per_second=REFRESH_PER_SECOND,
+                          transient=True, redirect_stdout=False, redirect_stderr=False)  # fmt: skip
+
+    def __call__(self, event: Event) -> None:
+        with self._guard:
+            self.run.add(event)
+
+    def stage(self, stage: str, detail: str = "") -> None:
+        """Shown until the next one."""
+        self._stage = safe(f"{stage} {detail}")
+
+    def __enter__(self) -> LiveView:
+        self._live.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:  # fmt: skip
+        self._live.stop()
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        with self._guard:
+            yield self._drawn(options.max_width, options.size.height)
+
+    def _drawn(self, width: int, height: int) -> Group:
+        status = Text(progress_line(self.run, self._now() - self._began), no_wrap=True,
+                      overflow="ellipsis")  # fmt: skip
+        stage = Text(self._stage, style=QUIET, no_wrap=True, overflow="ellipsis")
+        limit = max(MIN_TREE_ROWS, height - 7)
+        tree = tree_lines(self.run, limit=limit, width=width)
+        return Group(headline(self.run), best_line(self.run), status, stage, Text(""), *tree)
+
+
+def evaluations_budget(run: Run) -> int | None:
+    """How many evaluations the run may make; None = as many as fit into its time."""
+    return run.started.config.budget.evaluations if run.started else None
+
+
+def progress_line(run: Run, elapsed_s: float) -> str:
+    """Evaluations, time and what is left of the budget."""
+    if run.started is None:
+        return "measuring the device and the baselines"
+    budget, done = run.started.config.budget, len(run.nodes)
+    count = f"{done}/{budget.evaluations}" if budget.evaluations else str(done)
+    parts = [f"{count} evaluations", f"{clock(elapsed_s)} elapsed"]
+    left = seconds_left(run, elapsed_s)
+    if left is not None:
+        parts.append(f"about {clock(left)} left")
+    if budget.target_speedup is not None:
+        parts.append(f"target {budget.target_speedup:.2f}x")
+    return ", ".join(parts)
+
+
+def seconds_left(run: Run, elapsed_s: float) -> float | None:
+    """The smaller of the time budget's rest and the evaluations' rest at the pace so far."""
+    if run.started is None:
+        return None
+    budget, rest = run.started.config.budget, []
+    if budget.minutes is not None:
+        rest.append(budget.minutes * 60 - elapsed_s)
+    measured = [n.seconds for n in run.nodes.values() if n.duplicate_of is None]
+    if budget.evaluations is not None and measured:
+        remaining = budget.evaluations - len(run.nodes)
+        rest.append(remaining * sum(measured) / len(measured))
+    return max(0.0, min(rest)) if rest else None
