@@ -1,0 +1,45 @@
+"""The settings of the CUDA back end: what a finding can turn."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class CudaKnobs:
+    """Defaults suit memory-bound kernels on a Hopper-class GPU; findings turn them."""
+
+    lanes: int = 8
+    """Most elements per packed access (capped at 16 bytes)."""
+    threads: int = 256
+    """Threads per block of element-wise kernels."""
+    unroll: int = 1
+    """Packs per thread of an element-wise kernel."""
+    blocks_per_unit: int = 0
+    """Element-wise: 0 = one thread per pack; else a grid of this many blocks per SM."""
+    stream: bool = False
+    """Evict-first loads and stores."""
+    fast_math: bool = False
+    """Special-function-unit approximations for float32 (error near 1e-6)."""
+    row_threads: int = 0
+    """Threads per reduced row; 0 = by row length."""
+    row_chunks: int = 4
+    """Packs of a row each thread should hold when ``row_threads`` is 0."""
+    register_words: int = 64
+    """Registers per thread that may hold a row between passes; 0 = read it again."""
+    column_depth: int = 8
+    """Threads along the reduction of a column kernel."""
+    split: int = 0
+    """Blocks per row for long reductions; 0 = as many as fill the GPU, 1 = never split."""
+    matmul: str = "library"
+    """``library``, ``simt`` or ``tensor``: who computes matrix products."""
+    tile_m: int = 128
+    tile_n: int = 128
+    tile_k: int = 16
+    """Block tile of own matrix products."""
+    stages: int = 3
+    """Shared-memory stages of own matrix products."""
+    grouping: str = "full"
+    """Fusion: ``full``, ``vertical`` or ``single`` (see ``plan``)."""
+    graph: bool = False
+    """Replay the whole forward as a CUDA graph."""
