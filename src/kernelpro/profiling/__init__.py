@@ -1,0 +1,1 @@
+"""Collects facts about how an accepted candidate ran. Judges nothing: advice is ``diagnosis``."""
