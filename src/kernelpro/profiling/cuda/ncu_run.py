@@ -1,0 +1,209 @@
+"""Runs Nsight Compute on a command and returns what it captured, or why it captured nothing.
+
+Never changes clocks (``--clock-control none``). A profiler that cannot work is missing evidence,
+not an exception: the caller falls back to weaker collectors.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from kernelpro.errors import UserError
+from kernelpro.profiling.cuda.ncu_csv import NcuKernel, read_csv
+from kernelpro.schema.profile import Missing
+from kernelpro.text import truncate_middle
+
+TIMEOUT_S = 120.0
+REPLAYS = 1
+_PLACES = (
+    "/usr/local/cuda/bin/ncu",
+    "/opt/nvidia/nsight-compute/*/ncu",
+    "/usr/local/NVIDIA-Nsight-Compute*/ncu",
+)
+_UNKNOWN_METRIC = re.compile(r"(?:Failed to find|Unknown|invalid) metrics?:?\s+([\w.,:\s]+)", re.I)
+
+PROBLEMS: tuple[tuple[str, str, str], ...] = (
+    ("ERR_NVGPUCTRPERM", "no permission to read the GPU's counters",
+     "run as root, or load the driver with NVreg_RestrictProfilingToAdminUsers=0"),
+    ("LibraryNotLoaded", "the profiler's driver library could not be loaded",
+     "counters do not work inside this kind of container or sandbox"),
+    ("ERR_NVGPUCTR", "the driver refused the counters", "check driver and ncu versions"),
+    ("interfering", "another profiler holds the counters", "stop it and try again"),
+    ("nsight-compute-lock", "the profiler's lock file belongs to another user",
+     "remove it, or set TMPDIR to a folder of your own"),
+    ("No kernels were profiled", "no kernel was captured",
+     "the kernel filter, range or launch count matches no launch"),
+    ("does not support", "this ncu does not support the GPU", "install a newer Nsight Compute"),
+)  # fmt: skip
+"""(text in ncu's output, what it means, what to do)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Selection:
+    """Which launches to profile."""
+
+    kernel: str | None = None
+    """Regular expression on the kernel's base name."""
+    nvtx_range: str | None = None
+    """Only launches inside this NVTX push/pop range."""
+    skip: int = 0
+    count: int | None = None
+
+
+@dataclass(slots=True)
+class Captured:
+    """What came back."""
+
+    kernels: list[NcuKernel] = field(default_factory=list)
+    missing: list[Missing] = field(default_factory=list)
+    seconds: float = 0.0
+    dropped: tuple[str, ...] = ()
+    """Metrics that this ncu or GPU does not know; profiled without them."""
+    output: str = ""
+    """Tail of the program's own output, for error texts."""
+
+
+def find_ncu(cuda_home: Path | None = None) -> Path | None:
+    """The ncu program: PATH, the toolkit, then the usual install folders."""
+    on_path = shutil.which("ncu")
+    if on_path:
+        return Path(on_path)
+    if cuda_home is not None and (cuda_home / "bin" / "ncu").is_file():
+        return cuda_home / "bin" / "ncu"
+    for place in _PLACES:
+        root, _, pattern = place[1:].partition("*")
+        if not pattern:
+            found = [Path(place)] if Path(place).is_file() else []
+        else:
+            base = Path("/" + root.rpartition("/")[0])
+            found = sorted(base.glob(place[len(str(base)) + 1 :])) if base.is_dir() else []
+        if found:
+            return found[-1]
+    return None
+
+
+def command_line(
+    ncu: Path, target: Sequence[str], metrics: Sequence[str], selection: Selection, log: Path
+) -> list[str]:
+    """The ncu command. The table goes to ``log``, so that the program's output cannot mix in."""
+    command = [
+        str(ncu), "--csv", "--page", "raw", "--print-units", "base", "--clock-control", "none",
+        "--target-processes", "all", "--log-file", str(log), "--metrics", ",".join(metrics),
+    ]  # fmt: skip
+    if selection.kernel is not None:
+        command += ["--kernel-name", f"regex:{selection.kernel}"]
+    if selection.nvtx_range is not None:
+        command += ["--nvtx", "--nvtx-include", f"{selection.nvtx_range}/"]
+    if selection.skip:
+        command += ["--launch-skip", str(selection.skip)]
+    if selection.count is not None:
+        command += ["--launch-count", str(selection.count)]
+    return [*command, *target]
+
+
+def collect(
+    ncu: Path,
+    target: Sequence[str],
+    metrics: Sequence[str],
+    selection: Selection | None = None,
+    *,
+    environment: Mapping[str, str] | None = None,
+    timeout_s: float = TIMEOUT_S,
+) -> Captured:
+    """Profile ``target``; metrics that this ncu does not know are dropped and named."""
+    chosen = selection or Selection()
+    started = time.monotonic()
+    wanted, dropped = list(metrics), []
+    for _ in range(3):
+        captured, log = _once(ncu, target, wanted, chosen, environment, timeout_s)
+        unknown = [name for name in unknown_metrics(log + captured.output) if name in wanted]
+        if not unknown:
+            break
+        dropped += unknown
+        wanted = [name for name in wanted if name not in unknown]
+    captured.dropped = tuple(dropped)
+    captured.seconds = time.monotonic() - started
+    if dropped:
+        captured.missing.append(
+            Missing(what=", ".join(dropped), reason="this ncu or GPU does not have these metrics")
+        )
+    return captured
+
+
+def unknown_metrics(output: str) -> list[str]:
+    """Names that ncu says it does not know."""
+    found: list[str] = []
+    for match in _UNKNOWN_METRIC.finditer(output):
+        first = match.group(1).splitlines()[0]
+        found += [part.strip(" .'\"") for part in re.split(r"[,\s]+", first) if "__" in part]
+    return list(dict.fromkeys(found))
+
+
+def _once(
+    ncu: Path,
+    target: Sequence[str],
+    metrics: Sequence[str],
+    selection: Selection,
+    environment: Mapping[str, str] | None,
+    timeout_s: float,
+) -> tuple[Captured, str]:
+    with tempfile.TemporaryDirectory(prefix="kernelpro-ncu-") as folder:
+        log = Path(folder) / "ncu.csv"
+        command = command_line(ncu, target, metrics, selection, log)
+        env = {**(os.environ if environment is None else environment), "LC_ALL": "C"}
+        try:
+            code, output = _run(command, env, timeout_s)
+        except FileNotFoundError:
+            return _failed(f"{ncu} does not exist", "install Nsight Compute"), ""
+        except subprocess.TimeoutExpired:
+            return _failed(
+                f"ncu did not finish within {timeout_s:.0f} s",
+                "profile fewer launches, or raise the time limit",
+            ), ""
+        text = log.read_text(encoding="utf-8", errors="replace") if log.is_file() else ""
+    captured = _read(text, output, code)
+    captured.output = truncate_middle(output, 2000)
+    return captured, text
+
+
+def _run(command: list[str], env: Mapping[str, str], timeout_s: float) -> tuple[int, str]:
+    """Exit code and output; on a timeout the whole process group is killed."""
+    process = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
+        env=dict(env), start_new_session=True,
+    )  # fmt: skip
+    try:
+        output, _ = process.communicate(timeout=timeout_s)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
+        raise
+    return process.returncode, output
+
+
+def _read(text: str, output: str, code: int) -> Captured:
+    try:
+        return Captured(kernels=read_csv(text, name="ncu's output"))
+    except UserError as error:
+        unreadable = str(error)
+    everything = text + output
+    for symptom, reason, remedy in PROBLEMS:
+        if symptom in everything:
+            return _failed(reason, remedy)
+    if code != 0:
+        tail = output.strip().splitlines()[-1:] or ["no output"]
+        return _failed(f"the profiled program ended with code {code}: {tail[0][:300]}", "")
+    return _failed(unreadable, "")
+
+
+def _failed(reason: str, remedy: str) -> Captured:
+    return Captured(missing=[Missing(what="ncu counters", reason=reason, remedy=remedy)])
