@@ -143,19 +143,22 @@ def parse_errors(log: str) -> tuple[CompilerError, ...]:
 def _below(following: Sequence[str], file: str) -> tuple[tuple[str, ...], str]:
     """(source and caret lines, the user's line that needed the template) below a message."""
     snippet: list[str] = []
-    required = ""
+    in_note = False
     for line in following:
         during, context = _DURING.match(line), _REQUIRED.match(line)
         if during:
-            required = _place(during["file"] or file, during["line"])
-        elif context:
-            required = _place(context["file"], context["line"])
+            return tuple(snippet), _place(during["file"] or file, during["line"])
+        if not line.strip():
             break
-        elif not line.strip() or not line[0].isspace():
-            break
-        elif len(snippet) < SNIPPET_LINES:
+        if not line[0].isspace():
+            in_note = ": note" in line
+            if not in_note:
+                break  # the next message
+            if context:
+                return tuple(snippet), _place(context["file"], context["line"])
+        elif not in_note and len(snippet) < SNIPPET_LINES:
             snippet.append(_ATTRIBUTE.sub(r"__\1__", line.rstrip())[:SNIPPET_WIDTH])
-    return tuple(snippet), required
+    return tuple(snippet), ""
 
 
 def _place(file: str, line: str | int | None) -> str:

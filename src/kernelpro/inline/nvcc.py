@@ -79,7 +79,7 @@ def _choose(source: str) -> str:
     light = all(name in VIRTUAL_HEADERS or DEVICE_HEADERS.fullmatch(name) for name in includes)
     needs_folder = any(name not in VIRTUAL_HEADERS for name in includes)
     have_nvrtc = _nvrtc_candidates() and (cuda_includes() or not needs_folder)
-    if have_nvrtc and (light or not _nvcc_path()):
+    if have_nvrtc and (light or not find_cuda_program("nvcc")):
         return "nvrtc"
     return "nvcc"
 
@@ -148,15 +148,19 @@ def cuda_includes() -> list[Path]:
     return []
 
 
-def _nvcc_path() -> Path | None:
-    found = [root / "bin" / "nvcc" for root in cuda_roots()]
-    on_path = shutil.which("nvcc")
-    return next((path for path in [*found, Path(on_path or "/")] if path.is_file()), None)
+def find_cuda_program(name: str) -> Path | None:
+    """A toolkit program (``nvcc``, ``cuobjdump``, ``nvdisasm`` ...): of :func:`cuda_roots`, PATH,
+    or the copies that Triton carries."""
+    found = [root / "bin" / name for root in cuda_roots()]
+    on_path = shutil.which(name)
+    found += [Path(on_path)] if on_path else []
+    found += [place / "backends" / "nvidia" / "bin" / name for place in _package_folders("triton")]
+    return next((path for path in found if os.access(path, os.X_OK)), None)
 
 
 def find_nvcc() -> Path:
     """nvcc of ``CUDA_HOME``, PATH, NVIDIA's wheels or /usr/local/cuda; ``ToolchainError``."""
-    path = _nvcc_path()
+    path = find_cuda_program("nvcc")
     if path is None:
         raise ToolchainError("No nvcc: set CUDA_HOME, or pip install nvidia-cuda-nvcc")
     return path
