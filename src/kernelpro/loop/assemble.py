@@ -1,0 +1,144 @@
+"""Builds what a run needs: the facts it starts from, and its collaborators.
+
+Packages that import torch are imported on first use, so that looking at runs stays quick.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib.metadata
+import platform
+from collections.abc import Callable
+from pathlib import Path
+
+from kernelpro.errors import UserError
+from kernelpro.hardware.base import peaks as peaks_of
+from kernelpro.hardware.base import probe
+from kernelpro.loop.base import Collaborators, Profiler, Referee
+from kernelpro.loop.budget import check_budget
+from kernelpro.proposers.base import PROPOSERS, Proposer
+from kernelpro.schema.candidate import Candidate
+from kernelpro.schema.config import RunConfig
+from kernelpro.schema.event import RunStarted
+from kernelpro.schema.graph import Graph
+from kernelpro.schema.outcome import Outcome
+from kernelpro.schema.problem import Problem
+from kernelpro.schema.profile import Profile
+from kernelpro.search.base import STRATEGIES, Strategy
+
+NOT_EXPORTABLE = "not_exportable"
+"""Label of a problem without a graph: the playbook cannot read it, other writers can."""
+
+Prepare = Callable[[Problem, RunConfig, str, Path], RunStarted]
+Assemble = Callable[[RunStarted, Path], Collaborators]
+
+
+def prepare(problem: Problem, config: RunConfig, run_id: str, cache_root: Path) -> RunStarted:
+    """Resolve the device, measure its peaks, export the problem and lint it.
+
+    ``UserError`` for an impossible configuration, ``MachineError`` for a machine that cannot.
+    """
+    from kernelpro.evaluation.lint import lint_problem
+
+    check_budget(config.budget)
+    strategy_of(config)
+    device = probe(config.device)
+    graphs, labels = _graphs(problem, device.id)
+    return RunStarted(
+        run_id=run_id,
+        problem=problem,
+        graphs=graphs,
+        config=dataclasses.replace(config, device=device.id),
+        device=device,
+        peaks=peaks_of(device, cache_root=cache_root),
+        labels=tuple(dict.fromkeys((*lint_problem(problem, device).labels, *labels))),
+        versions=_versions(),
+    )
+
+
+def assemble(started: RunStarted, cache_root: Path) -> Collaborators:
+    """Strategy, writer, referee and profiler of a run, from the facts it started with."""
+    from kernelpro.evaluation.referee import Referee as RealReferee
+
+    writer = writer_of(started.config)
+    referee = RealReferee(
+        started.problem, started.device, started.config.evaluation,
+        cache_root=cache_root, peaks=started.peaks,
+    )  # fmt: skip
+    return Collaborators(
+        strategy=strategy_of(started.config),
+        writer=writer,
+        referee=referee,
+        profile=profiler_of(started, referee),
+    )
+
+
+def strategy_of(config: RunConfig) -> Strategy:
+    """The search strategy by name; ``UserError`` for an unknown name or option."""
+    factory = STRATEGIES.load(config.search)
+    try:
+        strategy: Strategy = factory(
+            seed=config.seed, objective=config.objective, **config.search_options
+        )
+    except TypeError as error:
+        raise UserError(f"Search {config.search!r} cannot take its options: {error}") from error
+    return strategy
+
+
+def writer_of(config: RunConfig) -> Proposer:
+    """The writer: a registered name, ``name:argument``, or ``provider:model`` of a chat model."""
+    name, _, argument = config.writer.partition(":")
+    known = PROPOSERS.names()
+    if name in known:
+        arguments = [argument] if argument else []
+    elif argument and "llm" in known:
+        name, arguments = "llm", [config.writer]
+    else:
+        arguments = []
+    writer: Proposer = PROPOSERS.load(name)(*arguments)
+    return writer
+
+
+def profiler_of(started: RunStarted, referee: Referee) -> Profiler:
+    """Profiles accepted candidates from what their evaluation left in the build folder."""
+    from kernelpro.profiling.profile import profile_candidate
+
+    graph = started.graphs[0] if started.graphs else None
+
+    def profile(candidate: Candidate, outcome: Outcome) -> Profile:
+        return profile_candidate(
+            started.problem,
+            candidate.proposal.source,
+            referee.build_root(candidate.source_hash),
+            started.device,
+            started.peaks,
+            outcome,
+            graph,
+        )
+
+    return profile
+
+
+def check_same_device(started: RunStarted) -> None:
+    """``UserError`` if this machine's device is not the one the run was measured on."""
+    device = probe(started.config.device)
+    if device.uuid != started.device.uuid:
+        raise UserError(
+            f"The run was measured on {started.device.name} ({started.device.uuid}); this machine "
+            f"has {device.name} ({device.uuid}). Times would not compare: start a new run here"
+        )
+
+
+def _graphs(problem: Problem, device_id: str) -> tuple[tuple[Graph, ...], tuple[str, ...]]:
+    from kernelpro.problems.export import export_graphs
+
+    try:
+        return export_graphs(problem, device_id), ()
+    except UserError:
+        return (), (NOT_EXPORTABLE,)
+
+
+def _versions() -> dict[str, str]:
+    names = ("kernelpro", "torch", "numpy")
+    found = {name: importlib.metadata.version(name) for name in names}
+    return {**found, "python": platform.python_version(), "platform": platform.platform()}

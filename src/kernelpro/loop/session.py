@@ -1,0 +1,106 @@
+"""One sitting at a run: records events, hands out requests, keeps time, and picks a run up again.
+
+Events are recorded first and only then change the state, so a killed run is rebuilt by replay.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+
+from kernelpro.loop.base import Listener
+from kernelpro.loop.budget import evaluations_left
+from kernelpro.loop.interrupts import Interrupts
+from kernelpro.loop.seeds import derived_seed
+from kernelpro.loop.spending import elapsed_s
+from kernelpro.loop.state import RunState
+from kernelpro.schema.event import Asked, Event, NodeFinished, Stopped
+from kernelpro.schema.proposal_request import ProposalRequest
+from kernelpro.schema.search import Ask, StopReason
+from kernelpro.store.sqlite import RunStore
+
+
+class Session:
+    """A run whose folder is open for writing, and what is known about it so far."""
+
+    def __init__(
+        self, store: RunStore, state: RunState, *, listeners: Iterable[Listener] = (),
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:  # fmt: skip
+        self.store = store
+        self.state = state
+        self.interrupts = Interrupts()
+        self._listeners = tuple(listeners)
+        self._clock = clock
+        self._began = clock()
+        self._elapsed_before = 0.0
+        self._due: dict[int, ProposalRequest] = {}
+
+    def record(self, event: Event) -> None:
+        """Make the event durable, then let it change the state, then tell the listeners."""
+        with self.interrupts.held_off():
+            self.state.apply(self.store.append(event), event)
+            if isinstance(event, NodeFinished):
+                self._due.pop(event.tell.ask_id, None)
+            for listener in self._listeners:
+                listener(event)
+
+    def stop(self, reason: StopReason, detail: str) -> Stopped:
+        """Record the end of this sitting."""
+        stopped = Stopped(
+            reason=reason, best_id=self.state.strategy.best(), detail=detail,
+            elapsed_s=round(self.elapsed_s(), 3),
+        )  # fmt: skip
+        self.record(stopped)
+        return stopped
+
+    def replay(self) -> None:
+        """Rebuild the state from the store, and the requests that were open when it stopped."""
+        times = self.store.query("SELECT at, kind FROM event ORDER BY seq")
+        self._elapsed_before = elapsed_s((str(at), str(kind)) for at, kind in times)
+        ((last_asked,),) = self.store.query("SELECT MAX(seq) FROM event WHERE kind = 'asked'")
+        for seq, _, event in self.store.recorded():
+            self.state.apply(seq, event, replayed=True)
+            if seq == last_asked:
+                # As they were when asked: results of the same round must not show.
+                self._due = {a.id: self._request(a) for a in self.state.open_asks.values()}
+        self._due = {i: r for i, r in self._due.items() if i in self.state.open_asks}
+
+    def requests(self, count: int) -> list[ProposalRequest]:
+        """Requests left open by a crash; else up to ``count`` new ones, recorded as asked.
+
+        Never more than the evaluations left. Empty = the search has nothing left to expand.
+        """
+        if not self.state.open_asks:
+            left = evaluations_left(self.state.budget, self.state.spending)
+            asks = self.state.strategy.ask(count if left is None else min(count, left))
+            if asks:
+                self.record(Asked(asks=tuple(asks)))
+        return [
+            self._due[ask.id] if ask.id in self._due else self._request(ask)
+            for ask in self.state.open_asks.values()
+        ]
+
+    def seconds(self) -> float:
+        """The session's clock, for taking differences."""
+        return self._clock()
+
+    def elapsed_s(self) -> float:
+        """Seconds worked on this run, earlier sittings included."""
+        return self._elapsed_before + self._clock() - self._began
+
+    def _request(self, ask: Ask) -> ProposalRequest:
+        state, started = self.state, self.state.started
+        return ProposalRequest(
+            ask=ask,
+            problem=started.problem,
+            graphs=started.graphs,
+            device=started.device,
+            peaks=started.peaks,
+            parent=state.archive.attempt(ask.parent_id) if ask.parent_id else None,
+            siblings=state.archive.siblings(ask.parent_id),
+            best=state.best(),
+            memory=state.memory.recall() if state.config.memory else (),
+            seen_hashes=state.archive.source_hashes(),
+            seed=derived_seed(state.config.seed, "ask", ask.id),
+        )

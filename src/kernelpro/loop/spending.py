@@ -1,0 +1,81 @@
+"""What a run has spent so far, counted from its events."""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime
+from collections.abc import Iterable
+
+from kernelpro.schema.event import NodeFinished
+from kernelpro.schema.usage import Usage
+
+
+class Spending:
+    """Counters that budgets are held against."""
+
+    def __init__(self) -> None:
+        self.evaluations = 0
+        """Candidates charged to the budget: repeats of an earlier source are not."""
+        self.duplicates = 0
+        self.since_improvement = 0
+        """Evaluations since the best candidate last changed."""
+        self.unproductive = 0
+        """Answers in a row that were a repeat, or nothing at all."""
+        self._usage: dict[tuple[str, str], Usage] = {}
+
+    def add(self, event: NodeFinished, *, improved: bool) -> None:
+        """Count one finished node."""
+        charged = event.candidate is not None and event.duplicate_of is None
+        self.evaluations += charged
+        self.duplicates += event.duplicate_of is not None
+        self.unproductive = 0 if charged else self.unproductive + 1
+        self.since_improvement = 0 if improved else self.since_improvement + charged
+        for usage in event.usage:
+            key = (usage.role, usage.model)
+            self._usage[key] = _sum(self._usage[key], usage) if key in self._usage else usage
+
+    @property
+    def usage(self) -> tuple[Usage, ...]:
+        """Summed by role and model."""
+        return tuple(self._usage.values())
+
+    @property
+    def tokens(self) -> int:
+        """Input and output tokens of all calls."""
+        return sum(u.input_tokens + u.output_tokens for u in self._usage.values())
+
+    @property
+    def cost_usd(self) -> float:
+        """Sum of the known prices; a call of unknown price adds nothing."""
+        return sum(u.cost_usd or 0.0 for u in self._usage.values())
+
+
+def elapsed_s(times: Iterable[tuple[str, str]]) -> float:
+    """Seconds a run was worked on, from the (time, kind) of its events.
+
+    Each session counts from its start (``run_started`` or ``resumed``) to its last event.
+    """
+    total, begin, last = 0.0, None, None
+    for at, kind in times:
+        now = datetime.datetime.fromisoformat(at)
+        if begin is not None and last is not None and kind == "resumed":
+            total += (last - begin).total_seconds()
+        if begin is None or kind == "resumed":
+            begin = now
+        last = now
+    if begin is not None and last is not None:
+        total += (last - begin).total_seconds()
+    return max(0.0, total)
+
+
+def _sum(one: Usage, other: Usage) -> Usage:
+    unknown = one.cost_usd is None or other.cost_usd is None
+    return dataclasses.replace(
+        one,
+        input_tokens=one.input_tokens + other.input_tokens,
+        output_tokens=one.output_tokens + other.output_tokens,
+        cached_tokens=one.cached_tokens + other.cached_tokens,
+        cost_usd=None if unknown else (one.cost_usd or 0.0) + (other.cost_usd or 0.0),
+        seconds=one.seconds + other.seconds,
+        requests=one.requests + other.requests,
+    )

@@ -1,0 +1,92 @@
+"""All that a run knows, derived from its events alone: replaying them rebuilds it exactly."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+
+from kernelpro.diagnosis.ledger import Ledger
+from kernelpro.errors import StoreError
+from kernelpro.loop.archive import Archive
+from kernelpro.loop.memory import Memory
+from kernelpro.loop.spending import Spending
+from kernelpro.schema.config import Budget, RunConfig
+from kernelpro.schema.event import (
+    Asked,
+    Event,
+    NodeFinished,
+    Remeasured,
+    Resumed,
+    RunStarted,
+    Stopped,
+)
+from kernelpro.schema.outcome import Outcome
+from kernelpro.schema.proposal_request import Attempt
+from kernelpro.schema.search import Ask, Tell
+from kernelpro.search.base import Strategy
+
+
+class RunState:
+    """Changed by :meth:`apply` only, so that a live run and a replayed one cannot differ."""
+
+    def __init__(
+        self, started: RunStarted, strategy: Strategy, read_event: Callable[[int], Event]
+    ) -> None:
+        self.started = started
+        self.config: RunConfig = started.config
+        self.budget: Budget = started.config.budget
+        self.strategy = strategy
+        self.archive = Archive(read_event)
+        self.memory = Memory()
+        self.ledger = Ledger()
+        self.spending = Spending()
+        self.open_asks: dict[int, Ask] = {}
+        self.accepted: list[Tell] = []
+        self.statuses: Counter[str] = Counter()
+        self.remeasured: dict[str, Outcome] = {}
+        self.stopped: Stopped | None = None
+        self._best_before: str | None = None
+
+    def apply(self, seq: int, event: Event, *, replayed: bool = False) -> None:
+        """Take in event number ``seq``. ``replayed``: the strategy did not make the asks itself."""
+        match event:
+            case RunStarted():
+                if seq != 1:
+                    raise StoreError(f"Event {seq} starts the run a second time")
+            case Asked():
+                if replayed:
+                    self.strategy.restore(list(event.asks))
+                self.open_asks.update({ask.id: ask for ask in event.asks})
+            case NodeFinished():
+                self._finished(seq, event)
+            case Remeasured():
+                self.remeasured[event.node_id] = event.outcome
+            case Resumed():
+                self.budget = event.budget or self.budget
+                self.stopped = None
+                self.remeasured = {}
+            case Stopped():
+                self.stopped = event
+
+    def best(self) -> Attempt | None:
+        """The best accepted attempt of the search so far."""
+        best_id = self.strategy.best()
+        return None if best_id is None else self.archive.attempt(best_id)
+
+    def next_node_id(self) -> str:
+        """``n0001``, ``n0002`` ... in order of admission."""
+        return f"n{len(self.archive) + 1:04d}"
+
+    def _finished(self, seq: int, event: NodeFinished) -> None:
+        self.open_asks.pop(event.tell.ask_id, None)
+        self.strategy.tell(event.tell)
+        self.archive.add(seq, event)
+        self.memory.apply(event.memory)
+        self.ledger.add(event.ledger)
+        if event.outcome is not None:
+            self.statuses[event.outcome.status.value] += 1
+        if event.tell.speedup is not None and event.duplicate_of is None:
+            self.accepted.append(event.tell)
+        best = self.strategy.best()
+        self.spending.add(event, improved=best != self._best_before)
+        self._best_before = best

@@ -1,0 +1,22 @@
+"""Reduces an outcome to what the search needs."""
+
+from __future__ import annotations
+
+from kernelpro.schema.outcome import Outcome
+from kernelpro.schema.search import Tell
+
+
+def tell_of(ask_id: int, node_id: str, outcome: Outcome) -> Tell:
+    """The result of ask ``ask_id`` that became node ``node_id``."""
+    baseline = outcome.evidence.get("baseline_energy_j")
+    return Tell(
+        ask_id=ask_id,
+        node_id=node_id,
+        status=outcome.status,
+        stage=outcome.stage,
+        speedup=outcome.speedup,
+        speedup_ci95=outcome.speedup_ci95,
+        latency_us=outcome.latency.median_us if outcome.latency else None,
+        energy_j=outcome.energy.joules if outcome.energy else None,
+        baseline_energy_j=float(baseline) if isinstance(baseline, int | float) else None,
+    )
