@@ -1,0 +1,154 @@
+"""One plan as CUDA: the source of all its kernels and the Python lines that launch them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib import resources
+from typing import Literal
+
+from kernelpro.proposers.playbook.candidate import Body, allocation, aten_text, text_literal
+from kernelpro.proposers.playbook.cuda.elementwise import emit_elementwise
+from kernelpro.proposers.playbook.cuda.emitted import Emitted
+from kernelpro.proposers.playbook.cuda.knobs import CudaKnobs
+from kernelpro.proposers.playbook.cuda.matmul import emit_matmul, supports
+from kernelpro.proposers.playbook.cuda.reduction import emit_reduction
+from kernelpro.proposers.playbook.plan.ir import (
+    Kernel,
+    MatmulKernel,
+    Plan,
+)  # fmt: skip
+from kernelpro.schema.problem import Precision
+
+Method = Literal["library", "library_half", "simt", "tf32", "half"]
+
+
+def cuda_body(
+    plan: Plan, knobs: CudaKnobs, *, number: int, units: int, precision: Precision
+) -> Body:
+    """Native code of graph ``number`` for a GPU with ``units`` multiprocessors."""
+    writer = _Unit(plan, knobs, number, units, precision)
+    for step in plan.steps:
+        if isinstance(step, Kernel):
+            writer.kernel(step)
+        elif isinstance(step, MatmulKernel):
+            writer.matmul(step)
+    return Body(
+        setup=writer.setup(), statements=writer.statements,
+        device_check="t.is_cuda and t.data_ptr() % 16 == 0",
+    )  # fmt: skip
+
+
+class _Unit:
+    """Collects sources and statements step by step."""
+
+    def __init__(
+        self, plan: Plan, knobs: CudaKnobs, number: int, units: int, precision: Precision
+    ) -> None:
+        self.plan = plan
+        self.knobs = knobs
+        self.number = number
+        self.units = units
+        self.precision = precision
+        self.sources: list[str] = []
+        self.bindings: list[str] = []
+        self.statements: dict[str, tuple[str, ...]] = {}
+        self.has_gemm = False
+        self.like = next((n for n in plan.inputs if n not in plan.scalars), None)
+
+    def kernel(self, step: Kernel) -> None:
+        """An element-wise or reducing kernel."""
+        self.statements[step.name] = (
+            *self.allocations(step.writes()),
+            *self.launches(self.emit(step)),
+        )
+
+    def emit(self, kernel: Kernel) -> Emitted:
+        """Text of one kernel."""
+        reducing = any(axis.reduced for axis in kernel.axes)
+        emitter = emit_reduction if reducing else emit_elementwise
+        return emitter(kernel, self.plan.buffers, self.knobs, self.units)
+
+    def matmul(self, step: MatmulKernel) -> None:
+        """A product with its epilogue: own kernel, or the library and a kernel after it."""
+        method = self.method(step)
+        if method in ("simt", "tf32", "half"):
+            self.has_gemm = True
+            emitted = emit_matmul(step, self.plan.buffers, self.knobs, method)
+            lines = [*self.allocations(step.writes()), *self.launches(emitted)]
+        else:
+            lines = self.product(step, half=method == "library_half")
+            if step.epilogue is not None:
+                lines += self.allocations(step.epilogue.writes())
+                lines += self.launches(self.emit(step.epilogue))
+        self.statements[step.name] = tuple(lines)
+
+    def method(self, step: MatmulKernel) -> Method:
+        """Who multiplies, given the knobs and the arithmetic the problem allows."""
+        wanted = self.knobs.matmul
+        if wanted == "simt" and supports(step, self.plan.buffers, "simt"):
+            return "simt"
+        half = self._is_half(step) or self.precision == "half"
+        if wanted == "tensor":
+            method: Method = "half" if half else "tf32"
+            allowed = half or self.precision == "tf32"
+            if allowed and supports(step, self.plan.buffers, method):
+                return method
+        if wanted == "library_half" and self.precision == "half" and not self._is_half(step):
+            return "library_half"
+        return "library"
+
+    def _is_half(self, step: MatmulKernel) -> bool:
+        return self.plan.buffers[step.lhs.buffer].dtype in ("float16", "bfloat16")
+
+    def product(self, step: MatmulKernel, *, half: bool) -> list[str]:
+        """The library call that computes the plain product."""
+        assert step.call is not None
+        if half and step.call.op in ("aten.mm.default", "aten.bmm.default"):
+            left, right = (aten_text("x", (arg,), {})[len("_torch.ops.x(") : -1]
+                           for arg in step.call.args[:2])  # fmt: skip
+            name = step.call.op.split(".")[1]
+            call = (
+                f"_torch.{name}({left}.to(_torch.bfloat16), {right}.to(_torch.bfloat16), "
+                f"out_dtype=_torch.float32)"
+            )
+        else:
+            call = aten_text(step.call.op, step.call.args, step.call.kwargs)
+        return [f"{step.product} = {call}"]
+
+    def allocations(self, names: Sequence[str]) -> list[str]:
+        """Python lines that allocate what a step writes."""
+        return [allocation(self.plan.buffers[name], self.like) for name in names]
+
+    def launches(self, emitted: Emitted) -> list[str]:
+        """Python lines that launch a step's kernels; remembers its source."""
+        self.sources.append(emitted.source)
+        device = f", device={self.like}.device" if self.like else ', device="cuda"'
+        lines = [
+            f"{name} = _torch.empty({count}, dtype=_torch.{dtype}{device})"
+            for name, dtype, count in emitted.workspace
+        ]
+        for launch in emitted.launches:
+            bound = f"_launch_{self.number}_{launch.kernel}"
+            self.bindings.append(
+                f"{bound} = _cuda_{self.number}.kernel({launch.kernel!r})"
+                f"[{launch.grid!r}, {launch.block!r}, {launch.shared_bytes}]"
+            )
+            lines.append(f"{bound}({', '.join(launch.arguments)})")
+        return lines
+
+    def setup(self) -> str:
+        """Module-level Python: the source, its build, and the launch configurations."""
+        if not self.sources:
+            return ""
+        parts = [_text("prelude.cuh"), *([_text("gemm.cuh")] if self.has_gemm else [])]
+        source = "\n".join([*parts, *self.sources])
+        lines = [
+            f"_SOURCE_{self.number} = {text_literal(source)}",
+            f"_cuda_{self.number} = _inline.cuda(_SOURCE_{self.number})",
+            *self.bindings,
+        ]
+        return "\n".join(lines)
+
+
+def _text(name: str) -> str:
+    return resources.files(__package__).joinpath(name).read_text(encoding="utf-8")
