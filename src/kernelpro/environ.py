@@ -44,3 +44,8 @@ def code_root() -> Path | None:
 def plain_output() -> bool:
     """``KERNELPRO_PLAIN`` or ``NO_COLOR``: plain lines, no live view."""
     return bool(os.environ.get("KERNELPRO_PLAIN") or os.environ.get("NO_COLOR"))
+
+
+def debug() -> bool:
+    """``KERNELPRO_DEBUG``: show tracebacks instead of writing them to a file."""
+    return bool(os.environ.get("KERNELPRO_DEBUG"))

@@ -16,6 +16,7 @@ from kernelpro.api.runs import (
     export_run,
     find_run,
     list_runs,
+    show_node,
     show_run,
     verify_run,
 )
@@ -35,6 +36,7 @@ __all__ = [
     "render_report",
     "report",
     "resume",
+    "show_node",
     "show_run",
     "tools",
     "verify_run",

@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from kernelpro.api.evaluation import judge, profile_of
+from kernelpro.api.runs import list_runs, show_run
+from kernelpro.diagnosis.ledger import PAPER, Ledger, PaperRow, ToolRecord
 from kernelpro.errors import UserError
 from kernelpro.schema.codec import loads
 from kernelpro.schema.finding import Diagnosis
@@ -14,12 +16,16 @@ from kernelpro.schema.profile import Profile
 
 
 class ToolInfo(NamedTuple):
-    """One micro-profiling tool."""
+    """One micro-profiling tool and its track record."""
 
     id: str
     devices: tuple[str, ...]
     scope: str
     needs: tuple[str, ...]
+    records: tuple[ToolRecord, ...]
+    """One per device on which its advice was shown."""
+    paper: PaperRow | None
+    """The paper's figures for the tool of that name, for comparison."""
 
 
 def diagnose(
@@ -69,12 +75,29 @@ def read_profile(path: Path | str) -> Profile:
         ) from error
 
 
-def tools() -> list[ToolInfo]:
-    """Every known tool, built in or plugged in."""
+def tools(runs_root: Path | str | None = None) -> list[ToolInfo]:
+    """Every known tool, built in or plugged in, with its record over the runs stored here."""
     from kernelpro.diagnosis.tools import TOOLS
 
-    loaded = [TOOLS.load(name) for name in TOOLS.names()]
+    table = ledger_of(runs_root).table()
     return [
-        ToolInfo(id=t.id, devices=tuple(t.devices), scope=t.scope, needs=tuple(t.needs))
-        for t in loaded
+        ToolInfo(
+            id=tool.id,
+            devices=tuple(tool.devices),
+            scope=tool.scope,
+            needs=tuple(tool.needs),
+            records=tuple(r for r in table if r.tool == tool.id),
+            paper=PAPER.get(tool.id),
+        )
+        for tool in map(TOOLS.load, TOOLS.names())
     ]
+
+
+def ledger_of(runs_root: Path | str | None = None) -> Ledger:
+    """Predicted against realised gains of all readable runs."""
+    ledger = Ledger()
+    for summary in list_runs(runs_root):
+        if summary.state != "damaged":
+            for finished in show_run(summary.folder).nodes.values():
+                ledger.add(finished.ledger)
+    return ledger

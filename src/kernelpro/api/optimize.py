@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from kernelpro import environ
+from kernelpro import __version__, environ
 from kernelpro.api.reporting import report
-from kernelpro.api.runs import find_run
-from kernelpro.errors import UserError
+from kernelpro.api.runs import find_run, show_run
 from kernelpro.schema.config import Budget, EvaluationConfig, RunConfig
+from kernelpro.schema.event import Event
 from kernelpro.schema.guidance import Arm
 from kernelpro.schema.problem import Precision
 from kernelpro.schema.result import RunResult
 from kernelpro.schema.search import Objective
 
-Listener = Callable[[Any], None]
-"""Receives every event and stage notification of ``loop.listeners``."""
+Listener = Callable[[Event], None]
+"""Receives every event right after it was recorded."""
+DEFAULT_EVALUATIONS = 30
 
 
 def optimize(
@@ -28,7 +30,7 @@ def optimize(
     device: str = "auto",
     model: str = "playbook",
     budget: Budget | None = None,
-    evaluations: int | None = 30,
+    evaluations: int | None = None,
     minutes: float | None = None,
     target_speedup: float | None = None,
     search: str = "mcts",
@@ -45,8 +47,9 @@ def optimize(
 
     ``problem``: a KernelBench file, ``package.module:Class``, or a function or ``nn.Module`` with
     example ``inputs``. ``model``: ``playbook`` (no key needed) or ``provider:name``. ``budget``
-    overrides ``evaluations``, ``minutes`` and ``target_speedup``. The run folder holds every
-    attempt, ``best.py`` (if something is faster than eager) and ``report.html``.
+    overrides ``evaluations`` (30 if no limit is given), ``minutes`` and ``target_speedup``. The
+    run folder holds every attempt, ``best.py`` (if something is faster than eager) and
+    ``report.html``.
 
     Raises ``UserError`` (problem or settings), ``MachineError`` (no compiler ...),
     ``ProviderError`` (a model service). Ctrl-C ends the run cleanly: see ``stop_reason``.
@@ -56,17 +59,16 @@ def optimize(
     from kernelpro.problems.loader import load_problem
 
     loaded = load_problem(problem, inputs=inputs, precision=precision)
-    limits = budget or checked_budget(evaluations, minutes, target_speedup)
     config = RunConfig(
         device=resolve_device(device),
         writer=model,
-        search=checked_search(search),
+        search=search,
         search_options=search_options or {},
         objective=objective,
         arm=arm,
         seed=seed,
         parallel=parallel,
-        budget=limits,
+        budget=budget or budget_of(evaluations, minutes, target_speedup),
         evaluation=evaluation or EvaluationConfig(),
     )
     result = start_run(
@@ -83,45 +85,64 @@ def optimize(
 def resume(
     run: Path | str,
     *,
-    budget: Budget | None = None,
+    evaluations: int | None = None,
+    minutes: float | None = None,
+    target_speedup: float | None = None,
     runs_root: Path | str | None = None,
     listeners: Sequence[Listener] = (),
 ) -> RunResult:
-    """Go on with a run that was stopped or killed; ``budget`` replaces the one it started with."""
+    """Go on with a run that was stopped or killed.
+
+    Limits given here replace those it has; they count from the run's beginning. A run that ended
+    by itself and gets no new limit is left as it is.
+    """
     from kernelpro.loop.run import resume_run
 
     folder = find_run(run, runs_root=runs_root)
-    result = resume_run(folder, budget=budget, cache_root=environ.cache_root(), listeners=listeners)
+    changed = None
+    if any(limit is not None for limit in (evaluations, minutes, target_speedup)):
+        past = show_run(folder).budget
+        changed = budget_of(evaluations, minutes, target_speedup, base=past)
+    result = resume_run(
+        folder, budget=changed, cache_root=environ.cache_root(), listeners=listeners
+    )
     write_results(result)
     return result
 
 
-def checked_budget(
-    evaluations: int | None, minutes: float | None, target_speedup: float | None
-) -> Budget:
-    """A budget that ends; ``UserError`` for one that never does or never begins."""
-    named = {"evaluations": evaluations, "minutes": minutes, "target-speedup": target_speedup}
-    for name, value in named.items():
-        if value is not None and value <= 0:
-            raise UserError(f"--{name} must be positive, got {value:g}")
-    if evaluations is None and minutes is None:
-        raise UserError("Without a limit the run would never end: set --evaluations or --minutes")
-    return Budget(evaluations=evaluations, minutes=minutes, target_speedup=target_speedup)
-
-
-def checked_search(name: str) -> str:
-    """``name`` if such a strategy exists; ``UserError`` with a suggestion otherwise."""
-    from kernelpro.search.base import STRATEGIES
-
-    STRATEGIES.load(name)
-    return name
+def budget_of(
+    evaluations: int | None, minutes: float | None, target_speedup: float | None,
+    base: Budget | None = None,
+) -> Budget:  # fmt: skip
+    """The limits given, over those of ``base``; ``DEFAULT_EVALUATIONS`` if nothing else ends it."""
+    if base is None:
+        limited = evaluations is not None or minutes is not None
+        base = Budget(evaluations=None if limited else DEFAULT_EVALUATIONS)
+    return dataclasses.replace(
+        base,
+        evaluations=base.evaluations if evaluations is None else evaluations,
+        minutes=base.minutes if minutes is None else minutes,
+        target_speedup=base.target_speedup if target_speedup is None else target_speedup,
+    )
 
 
 def write_results(result: RunResult) -> None:
     """Leave ``best.py`` and ``report.html`` in the run folder."""
-    from kernelpro.build.export import export_module
+    from kernelpro.build.export import export_candidate
 
     if result.best is not None:
-        text = export_module(result.best.proposal.source)
+        text = export_candidate(result.best.proposal.source, note=provenance(result))
         result.export_path.write_text(text, encoding="utf-8")
     report(result.folder, "html")
+
+
+def provenance(result: RunResult) -> str:
+    """Where an exported file comes from, and what was measured of it."""
+    assert result.best is not None
+    speedup = f"{result.speedup:.2f}x the speed of eager PyTorch" if result.speedup else "not timed"
+    return (
+        f"Drop-in ModelNew for {result.problem}, written by kernelpro {__version__} "
+        f"({result.best.proposal.writer}).\n"
+        f"Run {result.run_id}, attempt {result.best.id}, on {result.device}: {speedup}.\n"
+        f"Source {result.best.source_hash}"
+    )

@@ -11,6 +11,7 @@ from kernelpro.store.export import export_jsonl
 from kernelpro.store.listing import RunSummary
 from kernelpro.store.listing import list_runs as list_folders
 from kernelpro.store.sqlite import DATABASE, RunStore
+from kernelpro.views.candidate_view import CandidateView, candidate_view
 from kernelpro.views.compare_view import CompareView, compare_view
 from kernelpro.views.run import Run, fold
 
@@ -39,9 +40,7 @@ def find_run(run: Path | str, *, runs_root: Path | str | None = None) -> Path:
     if matches:
         raise UserError(f"{name!r} fits several runs under {root}: {', '.join(matches)}")
     close = difflib.get_close_matches(name, names, n=1)
-    hint = (
-        f" Did you mean {close[0]!r}?" if close else " 'kernelpro runs list' shows what is there."
-    )
+    hint = f" Did you mean {close[0]!r}?" if close else " See: kernelpro runs list"
     raise UserError(f"There is no run {name!r} under {root}.{hint}")
 
 
@@ -49,6 +48,14 @@ def show_run(run: Path | str, *, runs_root: Path | str | None = None) -> Run:
     """All of a run, ready for the views; also while it is being written."""
     with RunStore.open(find_run(run, runs_root=runs_root)) as store:
         return fold(store.events())
+
+
+def show_node(run: Run, node_id: str) -> CandidateView:
+    """Everything about one attempt; ``UserError`` if the run has no such node."""
+    if node_id not in run.nodes:
+        known = f"n0001 to {next(reversed(run.nodes))}" if run.nodes else "none yet"
+        raise UserError(f"The run has no attempt {node_id!r}; it has {known}")
+    return candidate_view(run, node_id)
 
 
 def diff_runs(

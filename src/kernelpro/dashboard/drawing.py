@@ -94,7 +94,7 @@ def attempt_line(run: Run, node_id: str, total: int | None) -> str:
     """One finished attempt as a plain line."""
     finished = run.nodes[node_id]
     candidate, outcome = finished.candidate, finished.outcome
-    count = f"{len(run.nodes)}/{total}" if total else str(len(run.nodes))
+    count = f"{run.charged}/{total}" if total else str(run.charged)
     verdict = (
         times(outcome.speedup)
         if outcome and outcome.ok

@@ -152,14 +152,14 @@ class LiveView(QuietView):
 
 def evaluations_budget(run: Run) -> int | None:
     """How many evaluations the run may make; None = as many as fit into its time."""
-    return run.started.config.budget.evaluations if run.started else None
+    return run.budget.evaluations if run.started else None
 
 
 def progress_line(run: Run, elapsed_s: float) -> str:
     """Evaluations, time and what is left of the budget."""
     if run.started is None:
         return "measuring the device and the baselines"
-    budget, done = run.started.config.budget, len(run.nodes)
+    budget, done = run.budget, run.charged
     count = f"{done}/{budget.evaluations}" if budget.evaluations else str(done)
     parts = [f"{count} evaluations", f"{clock(elapsed_s)} elapsed"]
     left = seconds_left(run, elapsed_s)
@@ -174,11 +174,11 @@ def seconds_left(run: Run, elapsed_s: float) -> float | None:
     """The smaller of the time budget's rest and the evaluations' rest at the pace so far."""
     if run.started is None:
         return None
-    budget, rest = run.started.config.budget, []
+    budget, rest = run.budget, []
     if budget.minutes is not None:
         rest.append(budget.minutes * 60 - elapsed_s)
     measured = [n.seconds for n in run.nodes.values() if n.duplicate_of is None]
     if budget.evaluations is not None and measured:
-        remaining = budget.evaluations - len(run.nodes)
+        remaining = budget.evaluations - run.charged
         rest.append(remaining * sum(measured) / len(measured))
     return max(0.0, min(rest)) if rest else None

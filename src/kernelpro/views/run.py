@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from kernelpro.schema.config import Budget
 from kernelpro.schema.event import (
     Asked,
     Event,
@@ -16,7 +17,8 @@ from kernelpro.schema.event import (
 )
 from kernelpro.schema.guidance import Guidance
 from kernelpro.schema.outcome import Outcome
-from kernelpro.schema.search import Ask
+from kernelpro.schema.search import Ask, Tell
+from kernelpro.search.reward import ranked
 
 
 @dataclass(slots=True)
@@ -24,6 +26,8 @@ class Run:
     """Grows by :meth:`add`, one event at a time, so that a live view and a report share it."""
 
     started: RunStarted | None = None
+    budget: Budget = field(default_factory=Budget)
+    """The limits in force: those the run was started with, or last resumed with."""
     asks: dict[int, Ask] = field(default_factory=dict)
     nodes: dict[str, NodeFinished] = field(default_factory=dict)
     """Finished nodes that have a candidate, in order of evaluation."""
@@ -32,6 +36,8 @@ class Run:
     remeasured: dict[str, Outcome] = field(default_factory=dict)
     stopped: Stopped | None = None
     resumed: list[str] = field(default_factory=list)
+    charged: int = 0
+    """Evaluations counted against the budget: repeats of a source are not."""
     unanswered: int = 0
     """Asks the writer had nothing for."""
     open_asks: set[int] = field(default_factory=set)
@@ -42,6 +48,7 @@ class Run:
         match event:
             case RunStarted():
                 self.started = event
+                self.budget = event.config.budget
             case Asked():
                 for ask in event.asks:
                     self.asks[ask.id] = ask
@@ -52,7 +59,9 @@ class Run:
                 self.remeasured[event.node_id] = event.outcome
             case Resumed():
                 self.resumed.append(event.at)
+                self.budget = event.budget or self.budget
                 self.stopped = None
+                self.remeasured = {}
             case Stopped():
                 self.stopped = event
 
@@ -63,6 +72,7 @@ class Run:
             return
         node_id = event.candidate.id
         self.nodes[node_id] = event
+        self.charged += event.duplicate_of is None
         self.children.setdefault(event.candidate.parent_id, []).append(node_id)
         speedup, best = self.speedup(node_id), self._best_so_far
         if speedup is not None and speedup > ((best and self.speedup(best)) or 0.0):
@@ -95,7 +105,12 @@ class Run:
 
     @property
     def best_id(self) -> str | None:
-        """The named winner of a stopped run, else the fastest accepted node so far."""
+        """The best of those measured again after the search, else the best of the search."""
+        objective = self.started.config.objective if self.started else "latency"
+        survivors = [tell_of(n, o) for n, o in self.remeasured.items()]
+        survivor = next(iter(ranked(survivors, objective)), None)
+        if survivor is not None:
+            return survivor.node_id
         if self.stopped is not None and self.stopped.best_id in self.nodes:
             return self.stopped.best_id
         return self._best_so_far
@@ -107,6 +122,16 @@ class Run:
             steps.append(node_id)
             node_id = self.parent_of(node_id)
         return tuple(reversed(steps))
+
+
+def tell_of(node_id: str, outcome: Outcome) -> Tell:
+    """The part of a second measurement that decides the ranking."""
+    return Tell(
+        ask_id=0, node_id=node_id, status=outcome.status, stage=outcome.stage,
+        speedup=outcome.speedup, speedup_ci95=outcome.speedup_ci95,
+        latency_us=outcome.latency.median_us if outcome.latency else None,
+        energy_j=outcome.energy.joules if outcome.energy else None,
+    )  # fmt: skip
 
 
 def fold(events: Iterable[Event]) -> Run:

@@ -66,7 +66,7 @@ def run_summary(run: Run) -> RunSummary:
         stop_detail=stopped.detail if stopped else "",
         evaluations=len(run.nodes), statuses=dict(statuses), best_id=best,
         best_title=candidate.proposal.title if candidate else "",
-        keep_eager=stopped is not None and stopped.best_id is None,
+        keep_eager=stopped is not None and not _beats_eager(outcome),
         speedup=outcome.speedup if outcome else None,
         speedup_ci95=outcome.speedup_ci95 if outcome else None,
         speedup_over_compile=_over_compile(outcome), latency_us=_median(outcome, "candidate"),
@@ -78,6 +78,13 @@ def run_summary(run: Run) -> RunSummary:
         labels=started.labels if started else (),
         elapsed_s=stopped.elapsed_s if stopped else sum(n.seconds for n in run.nodes.values()),
     )  # fmt: skip
+
+
+def _beats_eager(outcome: Outcome | None) -> bool:
+    """True if the speed-up exceeds 1 beyond its interval, the loop's own rule for a winner."""
+    if outcome is None or outcome.speedup is None:
+        return False
+    return (outcome.speedup_ci95[0] if outcome.speedup_ci95 else outcome.speedup) > 1.0
 
 
 def _median(outcome: Outcome | None, side: str) -> float | None:

@@ -1,0 +1,47 @@
+"""``kernelpro doctor | calibrate``: this machine."""
+
+from __future__ import annotations
+
+import typer
+
+from kernelpro.cli import options
+from kernelpro.cli.output import say, say_json
+
+CANNOT = 3
+
+
+def doctor(json: options.Json = False) -> None:
+    """What kernelpro needs, what this machine has, and how to mend what is missing.
+
+    Exit code 3 if something that nothing works without is missing.
+    """
+    from kernelpro import api
+
+    checks = api.doctor()
+    if json:
+        say_json({"checks": checks})
+    else:
+        from kernelpro.dashboard.pages import doctor_page
+
+        say(doctor_page(checks))
+    if any(check.status == "fail" for check in checks):
+        raise typer.Exit(CANNOT)
+
+
+def calibrate(device: options.Device = "auto", json: options.Json = False) -> None:
+    """Measure this device's ceilings (bandwidth, arithmetic) and keep them for later runs."""
+    from kernelpro import api
+
+    peaks = api.calibrate(device)
+    if json:
+        say_json(peaks)
+    else:
+        from kernelpro.dashboard.pages import peaks_page
+
+        say(peaks_page(peaks))
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands to ``app``."""
+    app.command(short_help="Check what this machine can do.")(doctor)
+    app.command(short_help="Measure the device's ceilings.")(calibrate)

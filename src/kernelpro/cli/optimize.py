@@ -1,0 +1,124 @@
+"""``kernelpro optimize``: the whole loop."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from kernelpro.cli import options
+from kernelpro.cli.output import choice, say, say_json, stderr_console
+from kernelpro.errors import UserError
+
+EXAMPLES = """\
+\b
+Examples:
+  kernelpro optimize examples/rms_norm.py
+  kernelpro optimize my_op.py --evaluations 60 --target-speedup 3
+  kernelpro optimize my_pkg.layers:Fused --device cuda:1 --minutes 20
+  kernelpro optimize --resume latest --evaluations 100
+"""
+
+
+def optimize(
+    problem: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[PROBLEM]",
+            help="KernelBench-style file (Model, get_inputs, get_init_inputs) or "
+            "package.module:Class.",
+            show_default=False,
+        ),
+    ] = None,
+    resume: Annotated[
+        str | None,
+        typer.Option(metavar="RUN", help="Go on with a run instead.", show_default=False),
+    ] = None,
+    device: options.Device = "auto",
+    model: Annotated[
+        str,
+        typer.Option(
+            metavar="WRITER",
+            help="Who writes: playbook (offline, no key), or provider:model.",
+        ),
+    ] = "playbook",
+    evaluations: Annotated[
+        int | None, typer.Option(metavar="N", help="Stop after N evaluations.  [default: 30]")
+    ] = None,
+    minutes: Annotated[
+        float | None, typer.Option(metavar="M", help="Stop after M minutes.")
+    ] = None,
+    target_speedup: Annotated[
+        float | None, typer.Option(metavar="X", help="Stop at X times the speed of eager.")
+    ] = None,
+    search: Annotated[
+        str, typer.Option(metavar="NAME", help="mcts, greedy, beam, best-of-n or random.")
+    ] = "mcts",
+    objective: Annotated[
+        str, typer.Option(metavar="NAME", help="latency, energy, edp, ed2p or lexicographic.")
+    ] = "latency",
+    precision: options.Precision = None,
+    seed: Annotated[int, typer.Option(help="Same seed and problem: same attempts.")] = 0,
+    runs: options.Runs = None,
+    json: options.Json = False,
+    quiet: options.Quiet = False,
+    plain: options.Plain = False,
+) -> None:
+    """Search for a faster version of PROBLEM and leave a drop-in file and a report.
+
+    Every attempt is built, verified against the reference, timed beside it, profiled and
+    diagnosed; the advice goes into the next attempt. Ctrl-C ends cleanly and can be resumed.
+    """
+    given = {
+        "device": device, "model": model, "search": search, "seed": seed,
+        "objective": _objective(objective), "precision": _precision(precision),
+    }  # fmt: skip
+    limits = {"evaluations": evaluations, "minutes": minutes, "target_speedup": target_speedup}
+    result, view = _run(problem, resume, given, limits, runs, quiet=quiet, plain=plain)
+    if json:
+        say_json(result)
+    else:
+        from pathlib import Path
+
+        from kernelpro.dashboard.drawing import closing
+
+        say(closing(view.run, Path(result.folder)))
+    if result.stop_reason == "interrupted":
+        raise typer.Exit(130)
+
+
+def _run(
+    problem: str | None, resume: str | None, given: dict[str, Any], limits: dict[str, Any],
+    runs: Any, *, quiet: bool, plain: bool,
+) -> tuple[Any, Any]:  # fmt: skip
+    from kernelpro import api, environ
+    from kernelpro.dashboard.terminal import terminal_view
+
+    if (problem is None) == (resume is None):
+        raise UserError("Name a PROBLEM, or a run to go on with: --resume RUN (one, not both)")
+    plain = plain or environ.plain_output()
+    with terminal_view(stderr_console(), plain=plain, quiet=quiet) as view:
+        if resume is not None:
+            view.run = api.show_run(resume, runs_root=runs)
+            result = api.resume(resume, runs_root=runs, listeners=[view], **limits)
+        else:
+            result = api.optimize(problem, runs_root=runs, listeners=[view], **given, **limits)
+    view.run = api.show_run(result.folder)
+    return result, view
+
+
+def _objective(value: str) -> Any:
+    from kernelpro.schema.search import Objective
+
+    return choice(value, Objective, "--objective")
+
+
+def _precision(value: str | None) -> Any:
+    from kernelpro.schema.problem import Precision
+
+    return choice(value, Precision, "--precision")
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command to ``app``."""
+    app.command(epilog=EXAMPLES, short_help="Search for a faster version of a problem.")(optimize)

@@ -1,0 +1,56 @@
+"""Where output goes: the one result to stdout, everything else to stderr."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeVar, get_args
+
+import typer
+
+from kernelpro.errors import UserError
+
+if TYPE_CHECKING:
+    from rich.console import Console, RenderableType
+
+Choice = TypeVar("Choice", bound=str)
+
+
+def say_json(value: Any) -> None:
+    """Print ``value`` (records, named tuples, JSON types) as one JSON object on stdout."""
+    from kernelpro.report.json import plain_json
+    from kernelpro.schema.codec import dumps
+
+    typer.echo(dumps(plain_json(value), indent=2))
+
+
+def say(*parts: RenderableType) -> None:
+    """Print for a person, on stdout."""
+    console = stdout_console()
+    for part in parts:
+        console.print(part)
+
+
+def stdout_console() -> Console:
+    """The console for results. Never interprets markup or highlights numbers."""
+    from rich.console import Console
+
+    from kernelpro import environ
+
+    return Console(highlight=False, markup=False, emoji=False, no_color=environ.plain_output())
+
+
+def stderr_console() -> Console:
+    """The console for progress."""
+    from rich.console import Console
+
+    from kernelpro import environ
+
+    return Console(stderr=True, highlight=False, markup=False, emoji=False,
+                   no_color=environ.plain_output())  # fmt: skip
+
+
+def choice(value: str | None, literal: Any, option: str) -> Any:
+    """``value`` if it is one of the ``Literal``'s; ``UserError`` naming the option otherwise."""
+    known = get_args(literal)
+    if value is not None and value not in known:
+        raise UserError(f"{option} must be one of {', '.join(known)}, not {value!r}")
+    return value
