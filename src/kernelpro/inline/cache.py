@@ -83,7 +83,8 @@ def build(source: str, recipe: Recipe, entry_points: Sequence[str]) -> tuple[str
         with locked(folder / (key + recipe.suffix)) as file:
             if not target.exists():
                 file.truncate(0)
-                file.write(source + "\n" + recipe.marker.format(symbol(key)) + "\n")
+                # The empty line ends a comment that a trailing backslash would continue.
+                file.write(source + "\n\n" + recipe.marker.format(symbol(key)) + "\n")
                 file.flush()
                 _compile(key, Path(file.name), target, recipe, entry_points)
     return key, target
