@@ -97,8 +97,7 @@ def place(metas: Sequence[TensorMeta]) -> tuple[list[int], int]:
 def describe_input(tensor: torch.Tensor) -> TensorMeta:
     """How an input of the referee is laid out. Overlapping tensors are described as dense."""
     itemsize = tensor.element_size()
-    # 0 = provably no two indices share memory; an expanded tensor is sent as a dense one.
-    keeps_layout = torch._debug_has_internal_overlap(tensor) == 0
+    keeps_layout = elements_are_apart(tensor.shape, tensor.stride())
     return TensorMeta(
         dtype=dtype_name(tensor.dtype),
         shape=tuple(tensor.shape),
@@ -217,6 +216,18 @@ def type_name(value: object) -> str:
     """Module and name of the exact type: ``torch.Tensor`` for an honest output."""
     kind = type(value)
     return f"{kind.__module__}.{kind.__qualname__}"
+
+
+def elements_are_apart(shape: Sequence[int], stride: Sequence[int]) -> bool:
+    """True if no two indices share memory because every dimension steps over the smaller ones
+    (false for expanded tensors, and for rare layouts that interleave)."""
+    reach = 0
+    for step, size in sorted(zip(stride, shape, strict=True)):
+        if size > 1:
+            if step <= reach:
+                return False
+            reach += step * (size - 1)
+    return True
 
 
 def dense_stride(shape: Sequence[int]) -> tuple[int, ...]:

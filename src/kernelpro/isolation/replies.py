@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from kernelpro.isolation.base import Sample, StateTensor
-from kernelpro.schema.build import Artifact
 
 MAX_ITEMS = 100_000
 MAX_TEXT = 16_000
@@ -68,15 +67,6 @@ def structure(value: Any, tensors: int, depth: int = 0) -> Any:
         for part in value.values():
             structure(part, tensors, depth + 1)
     return value
-
-
-def artifacts(build_root: Path) -> tuple[Artifact, ...]:
-    """What the builds recorded in the subject's build directory."""
-    if not (build_root / "manifest.jsonl").exists():
-        return ()
-    from kernelpro.build.artifacts import read_manifest
-
-    return read_manifest(build_root)
 
 
 def physical_memory_bytes() -> int:

@@ -12,6 +12,8 @@ import subprocess
 import tempfile
 from pathlib import Path
 
+from kernelpro.build.artifacts import build_environment
+
 INHERITED = ("PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "LD_LIBRARY_PATH",
              "CUDA_HOME", "CUDA_PATH", "CUDA_DEVICE_ORDER", "CC", "CXX", "KERNELPRO_CXX",
              "NVCC_CCBIN",
@@ -44,12 +46,9 @@ def job_environment(scratch: Path, build_root: Path) -> dict[str, str]:
         "HOME": str(scratch),
         "TMPDIR": str(scratch / "tmp"),
         "XDG_CACHE_HOME": str(build_root / "cache"),
-        "KERNELPRO_BUILD_DIR": str(build_root),
-        "TRITON_CACHE_DIR": str(build_root / "triton"),
         "TORCHINDUCTOR_CACHE_DIR": str(build_root / "inductor"),
-        "TORCH_EXTENSIONS_DIR": str(build_root / "extensions"),
         "CUDA_CACHE_PATH": str(build_root / "cuda"),
-        "TVM_FFI_CACHE_DIR": str(build_root / "tvm_ffi"),
+        **build_environment(build_root),
     }
 
 

@@ -16,6 +16,7 @@ from typing import Any, NoReturn
 
 import torch
 
+from kernelpro.build.artifacts import read_manifest
 from kernelpro.errors import MachineError, UserError
 from kernelpro.isolation import causes, replies
 from kernelpro.isolation.base import (
@@ -155,7 +156,7 @@ class WorkerSubject:
             state = tuple(replies.state_tensor(item) for item in replies.items(result["state"]))
             seconds = {k: replies.duration(result["seconds"][k]) for k in ("import", "construct")}
         return Loaded(
-            state=state, artifacts=replies.artifacts(job.build_root), seconds=seconds,
+            state=state, artifacts=read_manifest(job.build_root), seconds=seconds,
             active_sandbox=tuple(self.layers.active),
         )  # fmt: skip
 
@@ -226,6 +227,7 @@ class WorkerSubject:
             remove_scratch(self._scratch)
 
     def _send_tensors(self, tensors: Sequence[torch.Tensor]) -> list[dict[str, Any]]:
+        self._check_open()
         metas = [describe_input(tensor) for tensor in tensors]
         offsets, _ = place(metas)
         for tensor, offset in zip(tensors, offsets, strict=True):
@@ -269,9 +271,14 @@ class WorkerSubject:
         _release(self._inbox)
         return result
 
-    def _ask(self, body: dict[str, Any], timeout_s: float, stage: Stage) -> dict[str, Any]:
+    def _check_open(self) -> None:
         if self._failure is not None:
             raise self._failure
+        if self._closed:
+            raise RuntimeError("this subject has been closed")
+
+    def _ask(self, body: dict[str, Any], timeout_s: float, stage: Stage) -> dict[str, Any]:
+        self._check_open()
         try:
             reply = self._link.request(body, timeout_s)
         except LinkTimeout:

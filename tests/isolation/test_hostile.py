@@ -1,0 +1,439 @@
+"""Candidates that crash, hang, flood, forge and dig in: each must end in a status, soon, alone."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import textwrap
+import time
+from pathlib import Path
+
+import pytest
+import torch
+
+from isolation.candidates import Start, candidate
+from kernelpro.isolation.base import Call, Limits, SubjectFailure
+from kernelpro.schema.outcome import Stage, Status
+
+X = torch.ones(8)
+TOP, INIT, FORWARD = "top", "init", "forward"
+
+ENDS = {
+    "raises": (FORWARD, "raise ValueError('bad tile')", Status.RUNTIME_ERROR, "bad tile"),
+    "exits": (FORWARD, "import sys; sys.exit(0)", Status.RUNTIME_ERROR, "SystemExit"),
+    "exits at once": (FORWARD, "import os; os._exit(0)", Status.RUNTIME_ERROR, "code 0"),
+    "exits at import": (TOP, "import os; os._exit(0)", Status.RUNTIME_ERROR, "code 0"),
+    "prints a verdict": (
+        FORWARD, "print('{\"ok\": true} PASSED'); import os; os._exit(0)",
+        Status.RUNTIME_ERROR, "code 0",
+    ),
+    "syntax": (TOP, "def broken(:", Status.LOAD_ERROR, "SyntaxError"),
+    "missing module": (TOP, "import nothing_here", Status.LOAD_ERROR, "nothing_here"),
+    "construction": (INIT, "raise RuntimeError('shape')", Status.LOAD_ERROR, "shape"),
+    "build": (
+        TOP, "class BuildError(RuntimeError): pass\nraise BuildError('expected ;')",
+        Status.BUILD_ERROR, "expected ;",
+    ),
+    "late build": (
+        FORWARD, "raise type('BuildError', (Exception,), {})('late')", Status.BUILD_ERROR, "late",
+    ),
+    "segfault": (FORWARD, "import ctypes; ctypes.string_at(0)", Status.RUNTIME_ERROR, "SIGSEGV"),
+    "abort": (FORWARD, "import os; os.abort()", Status.RUNTIME_ERROR, "SIGABRT"),
+    "kills itself": (
+        FORWARD, "import os, signal; os.kill(os.getpid(), signal.SIGKILL)",
+        Status.RUNTIME_ERROR, "SIGKILL",
+    ),
+    "kills its group": (
+        FORWARD, "import os, signal; os.killpg(0, signal.SIGKILL)",
+        Status.RUNTIME_ERROR, "SIGKILL",
+    ),
+    "memory error": (FORWARD, "raise MemoryError", Status.OUT_OF_MEMORY, "MemoryError"),
+    "torch out of memory": (
+        FORWARD, "return torch.empty(1 << 60)", Status.OUT_OF_MEMORY, "can't allocate memory",
+    ),
+    "closes descriptors": (
+        FORWARD, "import os; os.closerange(0, 256)", Status.RUNTIME_ERROR, "",
+    ),
+    "a lying exception": (
+        FORWARD,
+        "class E(Exception):\n    def __str__(self): raise self\nraise E()",
+        Status.RUNTIME_ERROR, "message unavailable",
+    ),
+    "deep recursion": (
+        FORWARD, "def f(): return f()\nreturn f()", Status.RUNTIME_ERROR, "RecursionError",
+    ),
+    "a surrogate in its message": (
+        FORWARD, "raise ValueError('\\ud800')", Status.RUNTIME_ERROR, "ValueError",
+    ),
+    "a long message": (FORWARD, "raise ValueError('y' * 10**7)", Status.RUNTIME_ERROR, "cut"),
+    "endless output value": (
+        FORWARD, "a = []; a.append(a); return a", Status.RUNTIME_ERROR, "nested",
+    ),
+    "huge integer": (FORWARD, "return 1 << 100_000", Status.RUNTIME_ERROR, ""),
+}  # fmt: skip
+
+
+def build(where: str, code: str) -> str:
+    parts = {TOP: "", INIT: "", FORWARD: "return x", where: code}
+    return candidate(parts[FORWARD], init=parts[INIT], top=parts[TOP])
+
+
+def drive(start: Start, source: str, **changes: object) -> SubjectFailure:
+    """Load, run and read; the failure that must come."""
+    subject = start(source, **changes)
+    with pytest.raises(SubjectFailure) as caught:
+        subject.load()
+        subject.write_inputs(0, [X])
+        subject.run([Call(slot=0)])
+        subject.read_outputs(0)
+    return caught.value
+
+
+@pytest.mark.parametrize("name", ENDS)
+def test_every_end_has_its_status(start: Start, name: str) -> None:
+    where, code, status, text = ENDS[name]
+    started = time.monotonic()
+    failure = drive(start, build(where, code))
+    assert (failure.status, text in failure.message) == (status, True), failure.message
+    assert time.monotonic() - started < 15
+    assert len(failure.message) < 20_000
+    failure.message.encode()
+
+
+def test_stages(start: Start) -> None:
+    stages = {
+        name: drive(start, build(*ENDS[name][:2])).stage
+        for name in ("raises", "construction", "build", "late build")
+    }
+    assert stages == {
+        "raises": Stage.RUN, "construction": Stage.LOAD, "build": Stage.BUILD,
+        "late build": Stage.BUILD,
+    }  # fmt: skip
+
+
+def test_the_traceback_points_at_candidate_lines(start: Start) -> None:
+    failure = drive(start, candidate("y = x + 1\nreturn torch.mm(y, y)"))
+    assert "in forward: return torch.mm(y, y)" in failure.message
+    assert "harness" not in failure.message
+
+
+HANGS = {
+    "import": (TOP, "while True: pass"),
+    "construction": (INIT, "import time; time.sleep(1000)"),
+    "forward": (FORWARD, "while True: pass"),
+    "stopped": (FORWARD, "import os, signal; os.kill(os.getpid(), signal.SIGSTOP)"),
+    "printing": (FORWARD, "while True: print('x' * 100_000)"),
+    "ignoring signals": (
+        FORWARD,
+        "import signal\nfor n in range(1, 65):\n"
+        "    if n not in (9, 19, 32, 33): signal.signal(n, signal.SIG_IGN)\nwhile True: pass",
+    ),
+}
+
+
+@pytest.mark.parametrize("where", HANGS)
+def test_hanging_is_a_timeout(start: Start, where: str) -> None:
+    limits = Limits(load_timeout_s=1.0, call_timeout_s=1.0)
+    started = time.monotonic()
+    failure = drive(start, build(*HANGS[where]), limits=limits)
+    assert failure.status is Status.TIMEOUT
+    assert time.monotonic() - started < 10
+
+
+def test_a_flood_of_output_is_capped_and_survived(start: Start) -> None:
+    flood = "for _ in range(1000): print('x' * 100_000)\nprint('the end')\nreturn x"
+    subject = start(build(FORWARD, flood), limits=Limits(log_bytes=10_000))
+    subject.load()
+    subject.write_inputs(0, [X])
+    subject.run([Call(slot=0)])
+    log = subject.log()
+    assert len(log) < 11_000
+    assert "bytes dropped" in log
+    assert log.endswith("the end\n")
+
+
+def test_never_reading_does_not_block_the_referee(start: Start) -> None:
+    """EVAL_PITFALLS 85: large state for a process that no longer listens."""
+    subject = start(
+        build(FORWARD, "import threading, time\ntime.sleep(1000)"),
+        limits=Limits(call_timeout_s=1.0),
+    )
+    subject.load()
+    subject.write_inputs(0, [X])
+    with pytest.raises(SubjectFailure) as caught:
+        subject.run([Call(slot=0)])
+    assert caught.value.status is Status.TIMEOUT
+
+
+FORGERIES = {
+    "garbage": "b'garbage' * 1000",
+    "a giant length": "b'\\xff' * 64",
+    "half a frame": "struct.pack('>I', 1000) + b'{'",
+    "a pass": "frame({'nonce': '', 'seq': 3, 'ok': True, 'result': {'samples': [], 'flags': {}}})",
+    "no object": "struct.pack('>I', 2) + b'[]'",
+    "nothing": "b''",
+}
+
+
+@pytest.mark.parametrize("name", FORGERIES)
+def test_writing_to_the_channel_fools_nobody(start: Start, name: str) -> None:
+    forge = f"""
+    import json, os, socket, stat, struct
+    def frame(message):
+        body = json.dumps(message).encode()
+        return struct.pack('>I', len(body)) + body
+    for fd in range(3, 64):
+        try:
+            if stat.S_ISSOCK(os.fstat(fd).st_mode):
+                os.write(fd, {FORGERIES[name]})
+        except OSError:
+            pass
+    os._exit(0)
+    """
+    failure = drive(start, candidate(forge))
+    assert failure.status is Status.RUNTIME_ERROR
+
+
+def test_a_forged_reply_before_the_real_one_is_refused(start: Start) -> None:
+    """Even with the true nonce and number, two replies are one too many."""
+    forge = """
+    import gc, json, os, stat, struct
+    frames = [o for o in gc.get_objects() if type(o) is dict and 'nonce' in o and 'seq' in o]
+    import sys
+    frame = sys._getframe()
+    while frame and 'message' not in frame.f_locals:
+        frame = frame.f_back
+    message = frame.f_locals['message']
+    sample = {'host_us': 0.001, 'device_us': None}
+    body = json.dumps({'nonce': message['nonce'], 'seq': message['seq'], 'ok': True,
+                       'result': {'samples': [sample], 'flags': {}}}).encode()
+    for fd in range(3, 64):
+        try:
+            if stat.S_ISSOCK(os.fstat(fd).st_mode):
+                os.write(fd, struct.pack('>I', len(body)) + body)
+        except OSError:
+            pass
+    return x
+    """
+    failure = drive(start, candidate(forge))
+    assert "protocol" in failure.message
+
+
+def alive(marker: Path) -> bool:
+    """True if a process that touches ``marker`` again and again is still doing so."""
+    before = marker.stat().st_mtime_ns
+    time.sleep(0.3)
+    return marker.stat().st_mtime_ns != before
+
+
+DAEMON = """
+import os, time
+if os.fork() == 0:
+    os.setsid()
+    if os.fork() == 0:
+        while True:
+            open(os.environ['KERNELPRO_BUILD_DIR'] + '/alive', 'w').close()
+            time.sleep(0.01)
+    os._exit(0)
+time.sleep(0.3)
+"""
+
+
+@pytest.mark.parametrize("trusted", [False, True], ids=["namespaces", "reaper"])
+def test_a_daemon_dies_with_its_subject(start: Start, trusted: bool) -> None:
+    subject = start(candidate("return x", init=DAEMON), trusted=trusted)
+    subject.load()
+    marker = subject._job.build_root / "alive"
+    assert alive(marker)
+    subject.close()
+    assert not alive(marker)
+
+
+def test_children_and_threads_are_reported(start: Start) -> None:
+    code = """
+    import subprocess, threading, time
+    threading.Thread(target=time.sleep, args=(60,), daemon=True).start()
+    self.child = subprocess.Popen(['sleep', '60'])
+    return x
+    """
+    subject = start(candidate(code))
+    subject.load()
+    subject.write_inputs(0, [X])
+    flags = subject.run([Call(slot=0)]).flags
+    assert flags["python_threads"] == 2
+    assert flags["threads_after"] > flags["threads_before"]
+    assert flags["children"] == 1
+
+
+def test_a_late_writer_is_seen(start: Start) -> None:
+    code = """
+    import threading, time
+    y = torch.empty_like(x)
+    def late():
+        time.sleep(0.02)
+        y.copy_(x * 2)
+    threading.Thread(target=late).start()
+    return y
+    """
+    subject = start(candidate(code))
+    subject.load()
+    subject.write_inputs(0, [X])
+    flags = subject.run([Call(slot=0)] * 200).flags
+    assert flags["late_writes"] or flags["python_threads"] > 1
+
+
+def test_one_buffer_for_all_outputs_is_seen(start: Start) -> None:
+    code = "self.y.copy_(x)\nreturn self.y"
+    subject = start(candidate(code, init="self.y = torch.zeros(8)"))
+    subject.load()
+    subject.write_inputs(0, [X])
+    subject.write_inputs(1, [X * 3])
+    assert subject.run([Call(slot=0), Call(slot=1)]).flags["late_writes"] == [0]
+
+
+def test_a_write_past_the_end_of_an_input_is_seen(start: Start) -> None:
+    code = """
+    import ctypes
+    ctypes.memset(x.data_ptr() + x.numel() * 4, 0, 4)
+    return x * 1
+    """
+    subject = start(candidate(code))
+    subject.load()
+    subject.write_inputs(0, [X])
+    block = subject.run([Call(slot=0, fresh_address=True)])
+    assert block.flags["guards_damaged"] == [0]
+
+
+@pytest.mark.parametrize(
+    ("code", "name"),
+    [
+        ("import time; time.perf_counter_ns = lambda: 0", "time.perf_counter_ns"),
+        ("torch.cuda.synchronize = lambda *a: None", "torch.cuda.synchronize"),
+        ("torch.cuda.Event.elapsed_time = lambda *a: 1e-6", "elapsed_time"),
+        ("torch.empty_like = torch.zeros_like", "torch.empty_like"),
+        ("torch.allclose = lambda *a, **k: True", "torch.allclose"),
+        ("import kernelpro.isolation.timing as t; t.CpuTimer.time = lambda s, c, a: (c(*a), {})",
+         "CpuTimer.time"),
+        ("import kernelpro.isolation.guards as g\n"
+         "g.Identities.changed.__code__ = (lambda self: []).__code__", None),
+    ],
+)  # fmt: skip
+def test_patched_functions_are_named(start: Start, code: str, name: str | None) -> None:
+    subject = start(candidate("return x", init=code))
+    try:
+        subject.load()
+        subject.write_inputs(0, [X])
+        flags = subject.run([Call(slot=0)]).flags
+    except SubjectFailure:
+        return
+    if name is not None:
+        assert any(name in changed for changed in flags["changed_functions"])
+
+
+@pytest.mark.parametrize(
+    ("code", "flag"),
+    [
+        ("torch.set_float32_matmul_precision('medium')", "float32_matmul_precision"),
+        ("torch.set_default_dtype(torch.float64)", "default_dtype"),
+        ("torch.use_deterministic_algorithms(True)", "deterministic_algorithms"),
+        ("torch.backends.cudnn.enabled = False", "cudnn.enabled"),
+        ("torch.set_num_threads(2)", "num_threads"),
+        ("torch.set_flush_denormal(True)", "flush_denormal"),
+        ("torch.set_autocast_enabled('cpu', True)", "autocast_cpu"),
+    ],
+)
+def test_flag_changes_are_named_and_undone(start: Start, code: str, flag: str) -> None:
+    """Changed by forward: seen. Changed at import or construction: put back before any call."""
+    source = candidate(code + "\nreturn x")
+    subject = start(source)
+    subject.load()
+    subject.write_inputs(0, [X])
+    assert flag in subject.run([Call(slot=0)]).flags["changed_flags"]
+    quiet = start(candidate("return x", init=code))
+    quiet.load()
+    quiet.write_inputs(0, [X])
+    assert quiet.run([Call(slot=0)]).flags["changed_flags"] == {}
+
+
+LAZY = {
+    "subclass": "class T(torch.Tensor): pass\nreturn x.as_subclass(T)",
+    "copy-on-write": "return torch._lazy_clone(x)",
+    "meta": "return torch.empty(8, device='meta')",
+    "sparse": "return x.to_sparse()",
+    "functional": "return torch._to_functional_tensor(x)",
+    "fake": """
+        from torch._subclasses.fake_tensor import FakeTensorMode
+        return FakeTensorMode().from_tensor(x)
+    """,
+    "exploding": """
+        class T(torch.Tensor):
+            @classmethod
+            def __torch_function__(cls, f, types, args=(), kwargs=None):
+                raise RuntimeError('boom')
+        return x.as_subclass(T)
+    """,
+}
+
+
+@pytest.mark.parametrize("kind", LAZY)
+def test_lazy_outputs_are_named_and_never_evaluated(start: Start, kind: str) -> None:
+    subject = start(candidate(textwrap.dedent(LAZY[kind])))
+    subject.load()
+    subject.write_inputs(0, [X])
+    subject.run([Call(slot=0)])
+    (output,) = subject.read_outputs(0).tensors
+    assert output.type_name != "torch.Tensor"
+    assert len(output.data) == 0
+
+
+def test_an_active_dispatch_mode_is_reported(start: Start) -> None:
+    code = """
+    from torch.utils._python_dispatch import TorchDispatchMode
+    class Mode(TorchDispatchMode):
+        def __torch_dispatch__(self, f, types, args=(), kwargs=None):
+            return f(*args, **(kwargs or {}))
+    self.mode = Mode(); self.mode.__enter__()
+    """
+    subject = start(candidate("return x + 1", init=code))
+    subject.load()
+    subject.write_inputs(0, [X])
+    assert subject.run([Call(slot=0)]).flags["overriding_modes"] == 1
+    assert bytes(subject.read_outputs(0).tensors[0].data) == bytes((X + 1).numpy().data)
+
+
+def test_an_output_larger_than_the_machine_is_refused(start: Start) -> None:
+    failure = drive(start, candidate("return x[:1].expand(1 << 45)"))
+    assert "more than this machine" in failure.message
+
+
+def test_scratch_is_removed_whatever_is_in_it(start: Start) -> None:
+    code = """
+    import os
+    os.symlink('/usr', 'link')
+    for _ in range(1500):
+        os.mkdir('d'); os.chdir('d')
+    os.chmod('.', 0)
+    """
+    subject = start(candidate("return x", init=code))
+    subject.load()
+    scratch = subject._scratch
+    assert scratch.exists()
+    subject.close()
+    assert not scratch.exists()
+    assert Path("/usr/bin").is_dir()
+
+
+def test_nothing_is_left_open(start: Start) -> None:
+    def descriptors() -> int:
+        return len(os.listdir("/proc/self/fd"))
+
+    start(candidate("return x")).close()
+    before = descriptors()
+    for code in ("return x", "import os; os._exit(1)", "raise ValueError"):
+        subject = start(candidate(code))
+        subject.load()
+        subject.write_inputs(0, [X])
+        with contextlib.suppress(SubjectFailure):
+            subject.run([Call(slot=0)])
+        subject.close()
+    assert descriptors() == before
