@@ -5,7 +5,7 @@ an isolated subject, never in this process. Whatever could not be had is a ``Mis
 reason. Zero always means "looked, found none".
 
 Metrics of one native function (``KernelProfile.metrics``; "hot loop" = the innermost loop with
-the most floating-point work, weighted by nesting depth, scalar remainders of it left out):
+the most instructions per element, weighted by nesting depth; ``hot_loop`` says how):
 
 =================================== ======== ===========================================
 name                                unit     meaning
@@ -34,7 +34,9 @@ name                                unit     meaning
 ``cpu.loops_vectorised``            count    loops the compiler reports as vectorised
 ``cpu.loops_missed``                count    loops the compiler reports as not vectorised
 ``cpu.mca_ipc``                     1        llvm-mca: instructions per cycle of the hot loop
-``cpu.mca_cycles_per_iteration``    cycle    llvm-mca: block reciprocal throughput
+``cpu.mca_cycles_per_iteration``    cycle    llvm-mca: simulated cycles of one iteration
+``cpu.mca_port_bound_cycles``       cycle    llvm-mca: bound by execution ports alone (block
+                                             reciprocal throughput)
 ``cpu.mca_dependency_bound``        1        1 if latency of a carried dependency, not a port,
                                              limits the hot loop by llvm-mca
 ``cpu.uses_openmp``                 1        1 if the object calls the OpenMP runtime
@@ -55,7 +57,7 @@ Metrics of the whole call (``SystemProfile.metrics``):
 ``cpu.working_set_bytes``           byte     compulsory bytes of one call
 ``cpu.framework_time_share``        1        share of the call inside framework operators
 ``cpu.native_time_share``           1        share of the call in the candidate's native functions
-``cpu.framework_calls``             count    framework operators in one call (top level)
+``cpu.framework_calls``             count    framework operators in one call, nested included
 ``cpu.page_faults_per_call``        count    minor page faults of one call (fresh temporaries)
 ``cpu.context_switches_per_call``   count    voluntary and involuntary switches of one call
 ``cpu.denormal_input_share``        1        share of floating-point input elements that are
@@ -65,7 +67,9 @@ Metrics of the whole call (``SystemProfile.metrics``):
 ``cpu.cache_miss_rate``             1        perf: last-level misses over references
 =================================== ======== ===========================================
 
-``KernelProfile.notes`` carries the compiler's reasons for loops it did not vectorise, one line
-each (``file:line: reason``). ``SystemProfile.operators`` has ``{"name", "calls", "self_us",
-"kind": "framework" | "native"}`` per call, largest first.
+Of several runs the observed medians are reported; ``cpu.thread_speedup`` and
+``cpu.single_thread_us`` compare the best ones. ``KernelProfile.notes`` carries the compiler's
+reasons for loops it did not vectorise, one line each (``file:line: not vectorised: reason``).
+``SystemProfile.operators`` has ``{"name", "calls", "self_us", "kind": "framework" | "native"}``
+per call, largest first.
 """

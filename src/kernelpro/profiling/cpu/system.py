@@ -1,0 +1,141 @@
+"""Figures of the whole call: threads, framework share, and distance to the measured roofline."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kernelpro.profiling.base import Subject
+from kernelpro.profiling.cpu import perf
+from kernelpro.profiling.cpu.observation import Observation
+from kernelpro.schema.profile import Metric, Missing, SystemProfile
+
+OWN_THREADS = 1.5
+"""More CPU time than this per second with the OpenMP runtimes set to one thread means that the
+candidate starts threads of its own (chosen: one thread plus measuring noise)."""
+
+
+def system_profile(
+    subject: Subject, seen: Observation | None
+) -> tuple[SystemProfile, tuple[Missing, ...]]:
+    """Metrics of the call, and what is missing among them."""
+    metrics: dict[str, Metric] = {}
+    missing: list[Missing] = []
+    call_us = _call_us(subject, seen)
+    if call_us is not None:
+        metrics["cpu.call_us"] = call_us
+        metrics |= _roofline(subject, call_us.value, missing)
+    if seen is not None:
+        metrics |= _threads(seen, missing)
+        metrics |= _shares(seen, missing)
+        metrics |= _subnormals(seen)
+        if isinstance(seen.counters, Missing):
+            missing.append(seen.counters)
+        else:
+            metrics |= perf.metrics(seen.counters)
+    operators = () if seen is None else _operators(seen)
+    return SystemProfile(metrics=metrics, operators=operators), tuple(missing)
+
+
+def _call_us(subject: Subject, seen: Observation | None) -> Metric | None:
+    """The referee's median, else the observed one."""
+    latency = subject.outcome.latency if subject.outcome is not None else None
+    if latency is not None:
+        return Metric(value=latency.median_us, unit="us", source="referee")
+    if seen is not None:
+        return Metric(value=seen.all_threads.median_us, unit="us", source="timer")
+    return None
+
+
+def _roofline(subject: Subject, call_us: float, missing: list[Missing]) -> dict[str, Metric]:
+    graph, peaks = subject.graph, subject.peaks
+    if graph is None:
+        what = "cpu.achieved_gb_s, cpu.achieved_flops"
+        missing.append(Missing(what=what, reason="the problem's graph could not be exported"))
+        return {}
+    gb_s = graph.compulsory_bytes / (call_us * 1e3)
+    flops = graph.flops / (call_us * 1e-6)
+    metrics = {
+        "cpu.working_set_bytes": Metric(value=graph.compulsory_bytes, unit="byte", source="graph"),
+        "cpu.achieved_gb_s": Metric(value=gb_s, unit="GB/s", source="graph"),
+        "cpu.achieved_flops": Metric(value=flops, unit="FLOP/s", source="graph"),
+    }
+    if peaks is None:
+        what = "cpu.bandwidth_share, cpu.flops_share"
+        missing.append(
+            Missing(what=what, reason="the device is not calibrated", remedy="kernelpro calibrate")
+        )
+        return metrics
+    if peaks.copy_gb_s > 0:
+        metrics["cpu.bandwidth_share"] = Metric(
+            value=gb_s / peaks.copy_gb_s, unit="1", source="graph"
+        )
+    if peaks.flops.get("float32"):
+        metrics["cpu.flops_share"] = Metric(
+            value=flops / peaks.flops["float32"], unit="1", source="graph"
+        )
+    return metrics
+
+
+def _threads(seen: Observation, missing: list[Missing]) -> dict[str, Metric]:
+    metrics = {
+        "cpu.threads_available": _timer(seen.threads, "count"),
+        "cpu.threads_used": _timer(seen.all_threads.threads_used, "count"),
+        "cpu.page_faults_per_call": _timer(seen.all_threads.page_faults, "count"),
+        "cpu.context_switches_per_call": _timer(seen.all_threads.context_switches, "count"),
+    }
+    single = seen.one_thread
+    if single is None:
+        missing.append(Missing(what="cpu.thread_speedup", reason="the call had one thread only"))
+    elif single.threads_used > OWN_THREADS:
+        missing.append(
+            Missing(
+                what="cpu.thread_speedup",
+                reason="the candidate starts threads that OpenMP's setting does not bind",
+            )
+        )
+    else:
+        speedup = single.best_us / max(seen.all_threads.best_us, 1e-9)
+        metrics["cpu.thread_speedup"] = _timer(speedup, "1")
+        metrics["cpu.single_thread_us"] = _timer(single.best_us, "us")
+    return metrics
+
+
+def _shares(seen: Observation, missing: list[Missing]) -> dict[str, Metric]:
+    framework = sum(microseconds for _, microseconds in seen.operators.values())
+    native = sum(microseconds for _, microseconds in seen.functions.values())
+    whole = max(seen.observed_us, framework + native, 1e-9)
+    metrics = {
+        "cpu.framework_time_share": _timer(framework / whole, "1"),
+        "cpu.framework_calls": _timer(sum(n for n, _ in seen.operators.values()), "count"),
+    }
+    if seen.functions:
+        metrics["cpu.native_time_share"] = _timer(native / whole, "1")
+    else:
+        reason = "the call entered no function of kernelpro.inline; others are not timed one by one"
+        missing.append(Missing(what="cpu.native_time_share", reason=reason))
+    return metrics
+
+
+def _subnormals(seen: Observation) -> dict[str, Metric]:
+    shares = {
+        "cpu.denormal_input_share": seen.inputs_subnormal,
+        "cpu.denormal_output_share": seen.outputs_subnormal,
+    }
+    return {
+        name: Metric(value=share, unit="1", source="observer")
+        for name, share in shares.items()
+        if share is not None
+    }
+
+
+def _operators(seen: Observation) -> tuple[dict[str, Any], ...]:
+    rows = [
+        {"name": name, "calls": calls, "self_us": microseconds, "kind": kind}
+        for kind, entries in (("framework", seen.operators), ("native", seen.functions))
+        for name, (calls, microseconds) in entries.items()
+    ]
+    return tuple(sorted(rows, key=lambda row: -float(str(row["self_us"]))))
+
+
+def _timer(value: float, unit: str) -> Metric:
+    return Metric(value=float(value), unit=unit, source="timer")
