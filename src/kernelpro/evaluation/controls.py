@@ -6,9 +6,17 @@ A control that passes does not fail a candidate; it labels the task, and the rec
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 import torch
 
-from kernelpro.evaluation.expectation import Expectation, judge_tensors, real
+from kernelpro.evaluation.expectation import (
+    Drawer,
+    Expectation,
+    Skipped,
+    judge_tensors,
+    real,
+)
 from kernelpro.evaluation.structure import flatten
 from kernelpro.evaluation.tolerance import CLASSES
 from kernelpro.schema.problem import Precision
@@ -32,6 +40,32 @@ def passing(
         for name, tensors in _controls(expected, other, other_weights)
         if _passes(tensors, expected, allowed)
     ]
+
+
+def insensitive(
+    drawer: Drawer,
+    states: Sequence[Mapping[str, torch.Tensor]],
+    allowed: Precision,
+    seeds: Sequence[int],
+) -> dict[str, list[str]]:
+    """Family -> controls that pass, on default and offset inputs.
+
+    states: two sets of weights (one if the reference has none). Leaves the first one loaded. A
+    control under every family means: this task cannot tell that wrong answer from a right one.
+    """
+    result: dict[str, list[str]] = {}
+    for family in ("default", "offset"):
+        drawer.reference.load_state(states[0])
+        first, other = (drawer.expect(family, seed) for seed in seeds[:2])
+        if isinstance(first, Skipped) or isinstance(other, Skipped):
+            continue
+        changed = None
+        if len(states) > 1:
+            drawer.reference.load_state(states[1])
+            changed = drawer.answer(first.draw)
+            drawer.reference.load_state(states[0])
+        result[family] = passing(first, other, changed, allowed)
+    return result
 
 
 def _passes(tensors: tuple[torch.Tensor, ...], expected: Expectation, allowed: Precision) -> bool:

@@ -216,11 +216,20 @@ class Drawer:
         self.skipped: dict[str, str] = {}
         self.positive: dict[str, str] = {}
         """Families drawn as absolute values, and why."""
+        self._bytes: int | None = None
 
     def families(self) -> list[str]:
         """Names of the families that may apply, default first."""
         names = families.applicable(self.traits.operators)
         return [name for name in names if name not in self.skipped]
+
+    def bytes_per_call(self) -> int:
+        """Inputs plus outputs of one call on the problem's own inputs."""
+        if self._bytes is None:
+            expected = self.answer(self.draw("default", 0))
+            tensors = (*flatten(expected.draw.inputs).tensors, *expected.eager.tensors)
+            self._bytes = sum(t.nbytes for t in tensors)
+        return self._bytes
 
     def draw(self, family: str, seed: int, set_index: int = 0) -> Draw:
         """Inputs only."""

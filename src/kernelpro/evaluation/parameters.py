@@ -32,6 +32,11 @@ class StateMap:
     """Candidate's name -> reference's name, for every tensor that is written."""
     note: str = ""
 
+    @property
+    def writable(self) -> bool:
+        """True if weights can be written into the candidate."""
+        return bool(self.names)
+
     def translate(self, state: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
         """The reference's ``state`` under the candidate's names, on the CPU."""
         return {own: state[theirs].cpu() for own, theirs in self.names.items()}

@@ -8,16 +8,19 @@ from __future__ import annotations
 
 import copy
 import itertools
+import random
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+import numpy
 import torch
 
 from kernelpro.errors import UserError
 from kernelpro.evaluation.arithmetic import MANTISSA_BITS, Rounding, Watch, round_mantissa
 from kernelpro.evaluation.structure import Flat, flatten
+from kernelpro.isolation.loading import seed_generators
 from kernelpro.problems.instantiate import ProblemModule
 from kernelpro.schema.problem import Problem
 
@@ -33,6 +36,8 @@ class Traits:
     """Buffers that a call changes (running statistics in training mode)."""
     stochastic: bool
     """Two runs with different random state differ."""
+    mutates_inputs: bool
+    """A call changes its arguments in place."""
 
 
 class Reference:
@@ -48,13 +53,23 @@ class Reference:
         self.device = device
         self.construction_seed = construction_seed
         self.module = ProblemModule(problem)
-        with seeded(construction_seed, device):
-            self.model = self.module.make_model().to(device)
+        self.init_args, self.init_kwargs = self.module.init_args()
+        self.model = self._construct().to(device)
         self.initial_state = {k: v.clone() for k, v in _state(self.model).items()}
         self.loaded: Mapping[str, torch.Tensor] = self.initial_state
         self.float64_missing = ""
         self._exact_model: torch.nn.Module | None = None
         self.evaluation_mode = False
+
+    def _construct(self) -> torch.nn.Module:
+        """The model, from the generators' state that a subject constructs from."""
+        name = self.problem.reference_class
+        kind = getattr(self.module.module, name)
+        with seeded(self.construction_seed, "cpu"), self.module.running(f"constructing {name}"):
+            model = kind(*self.init_args, **self.init_kwargs)
+        if not isinstance(model, torch.nn.Module):
+            raise UserError(f"{self.module.origin}: {name} is not a torch.nn.Module")
+        return model
 
     def use_evaluation_mode(self) -> None:
         """Switch the model to ``eval()``: for references that are random in training mode."""
@@ -122,8 +137,11 @@ class Reference:
         watch = Watch()
         before = {k: v.clone() for k, v in _state(self.model).items()}
         with self._calling(self.model), seeded(1, self.device):
+            given = _cloned(inputs)
             with watch:
-                first = flatten(self.model(*_cloned(inputs)))
+                first = flatten(self.model(*given))
+            pairs = zip(flatten(inputs).tensors, flatten(given).tensors, strict=True)
+            mutates = not all(_same(a, b) for a, b in pairs)
             after = _state(self.model)
             changed = tuple(k for k in before if not _same(before[k], after[k]))
         with self._calling(self.model), seeded(2, self.device):
@@ -136,6 +154,7 @@ class Reference:
             reduction_length=watch.reduction_length,
             changed_buffers=changed,
             stochastic=stochastic,
+            mutates_inputs=mutates,
         )
 
     def _exact(self, inputs: list[Any], rounding: Rounding | None) -> Flat:
@@ -170,11 +189,19 @@ class Reference:
 
 @contextmanager
 def seeded(seed: int, device: str) -> Iterator[None]:
-    """torch's generators set to ``seed`` inside, and as they were afterwards."""
+    """Generators of torch, ``random`` and numpy set to ``seed`` inside, and put back after.
+
+    The same seeding as a subject's before construction.
+    """
     devices = [torch.device(device).index or 0] if device.startswith("cuda") else []
+    python, numeric = random.getstate(), numpy.random.get_state()
     with torch.random.fork_rng(devices=devices):
-        torch.manual_seed(seed)
-        yield
+        seed_generators(seed)
+        try:
+            yield
+        finally:
+            random.setstate(python)
+            numpy.random.set_state(numeric)
 
 
 def upcast(tensor: torch.Tensor) -> torch.Tensor:

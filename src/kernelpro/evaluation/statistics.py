@@ -83,6 +83,8 @@ def _checked(rounds: Rounds) -> list[Samples]:
     data = [np.asarray(r, dtype=np.float64) for r in rounds]
     if not data or any(r.size == 0 for r in data):
         raise ValueError("every round needs at least one sample")
+    if any(bool((r <= 0).any()) for r in data):
+        raise ValueError("times must be positive")
     return data
 
 
@@ -111,12 +113,13 @@ def _resampled_medians(data: list[Samples], picks: NDArray[np.int64]) -> Samples
 
 
 def _estimate(value: float, resampled: Samples, clusters: int) -> Estimate:
-    """Percentile interval, widened by sqrt(n / (n - 1)): few clusters resample too tamely."""
+    """Percentile interval around a positive value, widened on the logarithmic scale by
+    sqrt(n / (n - 1)): few clusters resample too tamely."""
     tail = 50.0 * (1.0 - LEVEL)
     low, high = np.percentile(resampled, [tail, 100.0 - tail])
     widen = math.sqrt(clusters / (clusters - 1)) if clusters > 1 else 1.0
     return Estimate(
         value=value,
-        low=float(value - widen * max(0.0, value - low)),
-        high=float(value + widen * max(0.0, high - value)),
+        low=float(value * min(1.0, low / value) ** widen),
+        high=float(value * max(1.0, high / value) ** widen),
     )

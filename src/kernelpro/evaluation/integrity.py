@@ -1,0 +1,244 @@
+"""Integrity checks by stable id: what they look at, and when they fail.
+
+A failed check makes the outcome ``cheating``, whether it was meant or not: the number would not
+be evidence. What a subject's process reports about itself can only add suspicion, never trust.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from kernelpro.evaluation.floor import Floor
+from kernelpro.evaluation.timing import Side
+from kernelpro.isolation.base import Block, Call
+from kernelpro.schema.outcome import IntegrityCheck
+from kernelpro.text import format_us, printable
+
+CHECKS = {
+    "lazy_output": "outputs are plain tensors whose memory holds the values",
+    "output_aliasing": "an output keeps its values when forward is called again",
+    "input_mutation": "forward leaves its arguments as they were",
+    "guard_bands": "nothing is written before or after an input",
+    "late_writes": "an output does not change after forward has returned",
+    "threads_after_return": "no Python thread works on after forward has returned",
+    "result_reuse": "no answer is an earlier answer to other inputs",
+    "determinism": "the same arguments give the same answer",
+    "weights_reload": "weights loaded after construction and after calls are used",
+    "poisoned_memory": "answers are right although recycled memory was overwritten",
+    "flags_unchanged": "global torch settings are left alone",
+    "functions_unchanged": "functions the harness and torch rely on are left alone",
+    "clock_agreement": "the subject's clock agrees with the referee's",
+    "memoised_inputs": "values seen before are not answered quicker than new ones",
+    "call_count": "calls in a block cost what single calls cost, and later ones are right too",
+    "physical_floor": "no call is quicker than moving its bytes",
+}
+"""Id -> what passing means. Ids are part of the record: they may be added, never renamed."""
+
+REUSE_RATIO = 2.0
+"""Chosen. Repeated values answered this much quicker than new ones, beyond what the baseline
+shows (caches), is a lookup."""
+REUSE_MIN_US = 20.0
+LONE_RATIO, LONE_MIN_US = 4.0, 500.0
+"""Chosen. Single calls may be slower (cold caches, sleeping thread pools) than calls of a block;
+beyond this, work for later calls was done in earlier ones."""
+CLOCK_SLACK_US, CLOCK_SLACK_SHARE = 500.0, 0.25
+"""Chosen. Unclaimed time of a block that scheduling explains, and as a share of the baseline's."""
+CLOCK_ATTEMPTS = 6
+"""Chosen. Blocks to look at before unclaimed time is believed."""
+FEWEST = 3
+"""Calls of a kind without which nothing can be said about it."""
+
+
+class Findings:
+    """The checks of one evaluation. A failure is final; a pass may be followed by a failure."""
+
+    def __init__(self) -> None:
+        self._checks: dict[str, IntegrityCheck] = {}
+
+    def passed(self, check: str, detail: str = "") -> None:
+        """Record a pass, unless the check has failed before."""
+        self._set(IntegrityCheck(check=check, passed=True, detail=detail))
+
+    def failed(self, check: str, detail: str) -> None:
+        """Record a failure; the first one's detail is kept."""
+        self._set(IntegrityCheck(check=check, passed=False, detail=detail))
+
+    def unknown(self, check: str, detail: str) -> None:
+        """Record that a check could not be run, and why."""
+        if check not in self._checks:
+            self._checks[check] = IntegrityCheck(check=check, passed=None, detail=detail)
+
+    def decide(self, check: str, failure: str, detail: str = "") -> None:
+        """Fail with ``failure`` if it is not empty, else pass with ``detail``."""
+        if failure:
+            self.failed(check, failure)
+        else:
+            self.passed(check, detail)
+
+    @property
+    def failure(self) -> IntegrityCheck | None:
+        """The first failed check, None if there is none."""
+        return next((c for c in self._checks.values() if c.passed is False), None)
+
+    def result(self) -> tuple[IntegrityCheck, ...]:
+        """All checks recorded so far, in the order of ``CHECKS``."""
+        order = list(CHECKS)
+        return tuple(sorted(self._checks.values(), key=lambda c: order.index(c.check)))
+
+    def _set(self, check: IntegrityCheck) -> None:
+        if check.check not in CHECKS:
+            raise KeyError(check.check)
+        known = self._checks.get(check.check)
+        if known is None or known.passed is not False:
+            self._checks[check.check] = check
+
+
+def examine_block(findings: Findings, block: Block, *, first: bool) -> None:
+    """What the harness saw after a block. ``first``: flags may have been changed by a lazy build
+    (a library built with -ffast-math flushes denormals when it is loaded) and were put back."""
+    flags = block.flags
+    functions = _names(flags.get("changed_functions"))
+    findings.decide("functions_unchanged", functions and f"replaced: {functions}")
+    changed = _names(list(_mapping(flags.get("changed_flags"))))
+    if first and changed:
+        findings.passed("flags_unchanged", f"changed by the first calls and put back: {changed}")
+    else:
+        findings.decide("flags_unchanged", changed and f"changed by forward: {changed}")
+    modes = _count(flags.get("overriding_modes"))
+    findings.decide(
+        "lazy_output", f"{modes} torch function or dispatch modes left active" if modes else ""
+    )
+    threads = _count(flags.get("python_threads"))
+    children = _count(flags.get("children"))
+    findings.decide(
+        "threads_after_return",
+        f"{threads - 1} Python threads still running after forward returned" if threads > 1 else "",
+        f"{children} child processes" if children else "",
+    )
+    late = _calls(flags.get("late_writes"))
+    findings.decide("late_writes", late and f"outputs of calls {late} changed after the call")
+    damaged = _calls(flags.get("guards_damaged"))
+    findings.decide("guard_bands", damaged and f"written outside the inputs of calls {damaged}")
+
+
+def examine_values(findings: Findings, side: Side, baseline: Side) -> None:
+    """Are values seen before, or calls after the first of a block, suspiciously quick?
+
+    The quickest call on new values is held against the typical one: noise only ever adds time,
+    and a lookup or shared work saves it on every call.
+    """
+    repeated = "memoised_inputs", "values seen before", "new values", REUSE_RATIO, REUSE_MIN_US
+    _quicker(findings, repeated, _pair(side.seen_values, side.fresh_values),
+             _pair(baseline.seen_values, baseline.fresh_values))  # fmt: skip
+    single = "call_count", "calls in a block", "single calls", LONE_RATIO, LONE_MIN_US
+    _quicker(findings, single, _pair(_pooled(side), side.lone),
+             _pair(_pooled(baseline), baseline.lone))  # fmt: skip
+
+
+def _quicker(
+    findings: Findings,
+    check: tuple[str, str, str, float, float],
+    times: tuple[float, float] | None,
+    yardstick: tuple[float, float] | None,
+) -> None:
+    name, usual_text, new_text, ratio, least_us = check
+    if times is None or yardstick is None:
+        findings.unknown(name, f"fewer than {FEWEST} calls of a kind")
+        return
+    usual, new = times
+    told = f"{new_text} take at least {format_us(new)}, {usual_text} {format_us(usual)}"
+    honest = max(1.0, yardstick[1] / yardstick[0])
+    caught = new > ratio * honest * usual and new - usual > least_us
+    findings.decide(name, told if caught else "", told)
+
+
+def examine_clocks(findings: Findings, side: Side, baseline: Side, calls: Sequence[Call]) -> None:
+    """Run the same block on both sides: time that passed but was not claimed must be alike.
+
+    Best of several: a busy machine adds unclaimed time, a slow clock does so every time.
+    """
+    claimed = hidden = usual = float("inf")
+    caught = True
+    for attempt in range(CLOCK_ATTEMPTS):
+        usual = min(usual, _unclaimed(baseline.subject.run(calls)))
+        block = side.subject.run(calls)
+        _compare_device_clock(findings, block)
+        hidden = min(hidden, _unclaimed(block))
+        claimed = min(claimed, sum(sample.host_us for sample in block.samples))
+        slack = max(claimed, CLOCK_SLACK_US, CLOCK_SLACK_SHARE * usual)
+        caught = hidden - usual > slack or hidden < -CLOCK_SLACK_US
+        if attempt and not caught:
+            break
+    told = (
+        f"{len(calls)} calls claim {format_us(max(claimed, 0.0))}; beyond the harness's own "
+        f"overhead {format_us(max(hidden - usual, 0.0))} passed unclaimed"
+    )
+    findings.decide("clock_agreement", told if caught else "", told)
+
+
+def _unclaimed(block: Block) -> float:
+    return block.wall_us - sum(sample.host_us for sample in block.samples)
+
+
+def examine_floor(findings: Findings, floor: Floor | str, side: Side) -> None:
+    """Compare the median with the physical floor."""
+    if isinstance(floor, str):
+        findings.unknown("physical_floor", floor)
+        return
+    median = float(np.median(np.concatenate(side.rounds)))
+    told = (
+        f"{format_us(median)} against {format_us(floor.us)} to move {floor.bytes} bytes at "
+        f"{floor.gb_s:.0f} GB/s ({floor.level})"
+    )
+    findings.decide(
+        "physical_floor", f"impossible: {told}" if floor.impossible(median) else "", told
+    )
+
+
+def _compare_device_clock(findings: Findings, block: Block) -> None:
+    """Event time above host time is a forged event (EVAL_PITFALLS 1: 10 % + 20 us)."""
+    for sample in block.samples:
+        if sample.device_us is not None and sample.device_us > 1.1 * sample.host_us + 20.0:
+            findings.failed(
+                "clock_agreement",
+                f"device events claim {format_us(sample.device_us)} within "
+                f"{format_us(sample.host_us)} of host time",
+            )
+
+
+def typical_us(side: Side) -> float:
+    """Median over all timed calls of a side."""
+    return float(np.median(np.concatenate(side.rounds)))
+
+
+def _pair(usual: Sequence[float], new: Sequence[float]) -> tuple[float, float] | None:
+    """Typical time of the usual calls and least time of the new ones."""
+    if len(usual) < FEWEST or len(new) < FEWEST:
+        return None
+    return float(np.median(usual)), float(np.min(new))
+
+
+def _pooled(side: Side) -> list[float]:
+    return [float(value) for values in side.rounds for value in values]
+
+
+def _names(value: Any) -> str:
+    """A reported list of names as text; it comes from a process that is not trusted."""
+    items = value if isinstance(value, list) else []
+    return printable(", ".join(str(item) for item in items[:10]))[:400]
+
+
+def _mapping(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _count(value: Any) -> int:
+    return value if type(value) is int and value >= 0 else 0
+
+
+def _calls(value: Any) -> str:
+    items = value if isinstance(value, list) else []
+    return ", ".join(str(item) for item in items[:10] if type(item) is int)

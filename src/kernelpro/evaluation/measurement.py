@@ -1,0 +1,161 @@
+"""One match and what follows from it: speed-ups, the floor, clocks, and suspicions.
+
+Timed outputs are judged here; a candidate that fails while it is timed leaves the match, and the
+others play again without it.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from typing import Any
+
+from kernelpro.errors import MachineError
+from kernelpro.evaluation import integrity, timing
+from kernelpro.evaluation.baselines import EAGER, Baselines, baseline_error
+from kernelpro.evaluation.expectation import Draw, Drawer, Expectation, to_cpu
+from kernelpro.evaluation.floor import Floor, make_floor
+from kernelpro.evaluation.record import Case
+from kernelpro.evaluation.timing import Match, Plan, Side
+from kernelpro.isolation.base import Call
+from kernelpro.schema.hardware import Device, Peaks
+
+CLOCK_BLOCK_US = 1e5
+"""Chosen. Time on both sides of one block of the clock check."""
+DRIFT_P = 0.001
+"""A trend of the ratio over the rounds this unlikely by chance is worth a remark."""
+ATTEMPTS = 2
+"""How often the baseline may die before the machine is to blame."""
+
+
+class Measurement:
+    """Times a set of cases against the eager baseline."""
+
+    def __init__(
+        self,
+        baselines: Baselines,
+        drawer: Drawer,
+        *,
+        device: Device,
+        peaks: Peaks | None,
+        rng: random.Random,
+    ) -> None:
+        self._baselines = baselines
+        self._drawer = drawer
+        self._device = device
+        self._peaks = peaks
+        self._rng = rng
+        self._draws: dict[int, Draw] = {}
+        self._expected: dict[tuple[int, int], Expectation] = {}
+        self._cases: dict[str, Case] = {}
+        self.eager: Side | None = None
+        """The baseline's side of the last match."""
+
+    def run(self, cases: Sequence[Case], plan: Plan) -> None:
+        """Play until every case still in has its numbers; failures go into the cases."""
+        deaths = 0
+        while standing := [case for case in cases if case.failure is None]:
+            try:
+                self._play(standing, plan)
+                return
+            except timing.SideFailed as ended:
+                if ended.side.name != EAGER:
+                    self._cases[ended.side.name].failure = ended.failure
+                    continue
+                self._baselines.restart()
+                deaths += 1
+                if deaths == ATTEMPTS:
+                    raise baseline_error(ended.failure) from None
+
+    def _play(self, cases: Sequence[Case], plan: Plan) -> None:
+        timer = "monotonic" if self._device.kind == "cpu" else "cuda_event"
+        eager = Side(name=EAGER, subject=self._baselines.eager(), timer=timer)
+        sides = [eager]
+        self._cases.clear()
+        for number, case in enumerate(cases):
+            if case.subject is None:
+                raise MachineError("a case without a process was to be timed")
+            case.side = Side(name=f"candidate{number}", subject=case.subject, timer=timer)
+            self._cases[case.side.name] = case
+            sides.append(case.side)
+        match = Match(
+            sides,
+            plan,
+            refill=self._refill,
+            verify=self._verify,
+            rng=self._rng,
+            bytes_per_call=self._drawer.bytes_per_call(),
+        )
+        with cases[0].stage("time"):
+            match.play()
+        self.eager = eager
+        for case in cases:
+            with case.stage("integrity"), timing.attributed(case.side):
+                self._conclude(case, match, eager)
+
+    def _conclude(self, case: Case, match: Match, eager: Side) -> None:
+        examination, side = case.examination, case.side
+        assert examination is not None and side is not None
+        for block in side.blocks:
+            examination.block_seen(block)
+        findings = examination.findings
+        integrity.examine_values(findings, side, eager)
+        count = int(CLOCK_BLOCK_US / (side.typical_us() + eager.typical_us()))
+        count = max(1, min(count, len(side.rounds[-1])))
+        calls = [Call(slot=self._rng.randrange(timing.SLOTS)) for _ in range(count)]
+        integrity.examine_clocks(findings, side, eager, calls)
+        floor = self._floor(examination.state)
+        integrity.examine_floor(findings, floor, side)
+        case.speedup = match.speedup(side)
+        case.evidence |= {
+            "timing_stopped_by": match.stopped,
+            "rounds": len(side.rounds),
+            "floor": _floor_evidence(floor, side),
+            "single_call_us": side.lone,
+        }
+        self._remarks(case, match, side)
+        examination.stop_if_failed()
+
+    def _remarks(self, case: Case, match: Match, side: Side) -> None:
+        if not side.stable:
+            case.warn("warm-up did not settle within 5 %")
+        if match.drift(side) < DRIFT_P:
+            case.warn("the ratio to the baseline drifted during the measurement")
+        if match.stopped == "time":
+            case.warn("the time limit ended the measurement before the interval was narrow")
+
+    def _floor(self, state: Any) -> Floor | str:
+        slot = min(self._draws)
+        return make_floor(self._expectation(slot, state), self._device, self._peaks)
+
+    def _refill(self, slot: int) -> list[Any]:
+        draw = self._drawer.draw("default", self._rng.getrandbits(62))
+        self._draws[slot] = draw
+        self._expected = {key: e for key, e in self._expected.items() if key[0] != slot}
+        return to_cpu(draw.inputs)
+
+    def _verify(self, side: Side, call: int, slot: int) -> None:
+        case = self._cases.get(side.name)
+        if case is None or case.examination is None:
+            return
+        expected = self._expectation(slot, case.examination.state)
+        case.examination.timed_call(call, expected)
+
+    def _expectation(self, slot: int, state: Any) -> Expectation:
+        key = (slot, id(state))
+        if key not in self._expected:
+            self._drawer.reference.load_state(state)
+            self._expected[key] = self._drawer.answer(self._draws[slot])
+        return self._expected[key]
+
+
+def _floor_evidence(floor: Floor | str, side: Side) -> dict[str, Any]:
+    if isinstance(floor, str):
+        return {"missing": floor}
+    return {
+        "us": floor.us,
+        "bytes": floor.bytes,
+        "gb_s": floor.gb_s,
+        "level": floor.level,
+        "share": floor.share(integrity.typical_us(side)),
+    }

@@ -1,0 +1,304 @@
+"""The referee: one problem on one device, any number of candidates, one verdict each.
+
+The order of steps follows EVAL_PITFALLS G: static checks, load, weights, answers, timing,
+integrity, record. ``evaluate`` never raises for a bad candidate.
+"""
+
+from __future__ import annotations
+
+import random
+import secrets
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Literal
+
+import torch
+
+from kernelpro.build.checks import check_source
+from kernelpro.errors import UserError
+from kernelpro.evaluation import controls, environment, record
+from kernelpro.evaluation.baselines import EAGER, Baselines
+from kernelpro.evaluation.examination import Examination
+from kernelpro.evaluation.expectation import Drawer
+from kernelpro.evaluation.measurement import Measurement
+from kernelpro.evaluation.parameters import jittered, match_state
+from kernelpro.evaluation.record import Case
+from kernelpro.evaluation.reference import Reference, Traits, seeded
+from kernelpro.evaluation.subjects import Subjects
+from kernelpro.evaluation.timing import Plan
+from kernelpro.isolation.base import SubjectFailure
+from kernelpro.schema.config import EvaluationConfig
+from kernelpro.schema.hardware import Device, Peaks
+from kernelpro.schema.outcome import Latency, Outcome, Stage, Status
+from kernelpro.schema.problem import Problem
+
+SUSPICIOUS_SPEEDUP = 10.0
+SUSPICIOUS_FLOOR_SHARE = 0.9
+"""Above either, the full set of checks runs at once (EVAL_PITFALLS G)."""
+
+
+class Referee:
+    """Evaluates candidates for one problem. A context manager; closes its processes."""
+
+    def __init__(
+        self,
+        problem: Problem,
+        device: Device,
+        config: EvaluationConfig,
+        *,
+        cache_root: Path,
+        peaks: Peaks | None = None,
+    ) -> None:
+        """Runs the reference once; ``UserError`` if it fails or cannot be made deterministic."""
+        self.problem = problem
+        self.device = device
+        self.config = config
+        self.peaks = peaks
+        self.reference, self.traits, self.notes = prepare(problem, device.id)
+        self.drawer = Drawer(self.reference, self.traits)
+        self.threads = config.threads or device.units
+        self._subjects = Subjects(
+            self.reference, config, device, threads=self.threads, cache_root=cache_root
+        )
+        self._baselines = Baselines(self._subjects, self.drawer, config)
+        self._controls: dict[str, list[str]] | None = None
+        self._jitters = bool(self.reference.initial_state)
+        self._eager_latency: Latency | None = None
+
+    def __enter__(self) -> Referee:
+        self._baselines.eager()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End the baselines' processes."""
+        self._baselines.close()
+
+    def build_root(self, source_hash: str) -> Path:
+        """Private build directory of the candidate with this source hash."""
+        return self._subjects.build_root(source_hash)
+
+    def evaluate(
+        self, source: str, *, checks: Literal["fast", "full"] = "fast", seed: int | None = None
+    ) -> Outcome:
+        """The verdict on one candidate.
+
+        seed: repeats the draws of an earlier evaluation; None = from the operating system, after
+        the candidate is loaded. Raises ``MachineError`` or ``UserError`` only for what is not
+        the candidate's doing.
+        """
+        case = Case(source=source, checks=checks, seed=seed)
+        try:
+            self._open(case)
+            self._examine(case)
+            self._measure([case])
+            if case.checks == "fast" and self._suspicious(case):
+                case.checks = "full"
+                case.warn("suspiciously fast: the full set of checks was run")
+                self._examine(case)
+                self._measure([case])
+            if case.failure is None and self.config.compile_baseline:
+                self._baselines.compiled()
+            return self._outcome(case)
+        finally:
+            case.close()
+
+    def remeasure(self, sources: list[str]) -> list[Outcome]:
+        """Fresh processes, new inputs, all candidates and the baseline interleaved in one match.
+
+        Outcomes in the order of ``sources``, with the full set of checks.
+        """
+        cases = [Case(source=source, checks="full") for source in sources]
+        try:
+            for case in cases:
+                self._open(case)
+                self._examine(case)
+            self._measure(cases)
+            return [self._outcome(case) for case in cases]
+        finally:
+            for case in cases:
+                case.close()
+
+    def _open(self, case: Case) -> None:
+        """Static checks, then import, build and construct."""
+        with case.stage("static"):
+            problems = check_source(case.source)
+        if problems:
+            case.failure = SubjectFailure(Status.REJECTED, Stage.STATIC, "\n".join(problems))
+            return
+        try:
+            with case.stage("start"):
+                case.subject = self._subjects.candidate(case.source, case.source_hash)
+            with case.stage("load"):
+                case.loaded = case.subject.load()
+        except SubjectFailure as failure:
+            case.failure = failure
+            return
+        case.seconds |= {f"load_{name}": s for name, s in case.loaded.seconds.items()}
+        # Only now: nothing the candidate did so far can depend on the draws.
+        case.seed = secrets.randbits(62) if case.seed is None else case.seed
+        state_map = match_state(self.reference.initial_state, case.loaded.state)
+        case.examination = Examination(
+            case.subject,
+            self.drawer,
+            state_map,
+            device=self.device.id,
+            problem=self.problem.precision,
+            rng=random.Random(case.seed),
+        )
+        case.evidence |= {
+            "seed": case.seed,
+            "construction_seed": self.reference.construction_seed,
+            "weights": state_map.policy,
+        }
+        for note in (*self.notes, state_map.note):
+            if note:
+                case.warn(note)
+
+    def _examine(self, case: Case) -> None:
+        """All answers that are checked outside of timing."""
+        examination = case.examination
+        if case.failure is not None or examination is None:
+            return
+        full = case.checks == "full"
+        rng = examination.rng
+        try:
+            with case.stage("verify"):
+                examination.load_weights(self.reference.initial_state)
+                examination.first_block(full=full)
+                examination.load_weights(self._jitter(rng))
+                names = [n for n in self.drawer.families() if n != "default"]
+                if not full:
+                    rest = [n for n in names if n != "offset"]
+                    names = [n for n in names if n == "offset"] + rng.sample(
+                        rest, min(1, len(rest))
+                    )
+                examination.families_block(names)
+                for index in self._other_sets(rng, full=full):
+                    examination.families_block(["default", "offset"], set_index=index)
+                examination.updated_buffers()
+                if full:
+                    extra = max(0, self.config.correctness_trials - 3)
+                    examination.families_block(["default"] * extra)
+                    examination.reloaded_weights(self._jitter(rng))
+        except SubjectFailure as failure:
+            self._fail(case, failure)
+        case.evidence["families_skipped"] = dict(self.drawer.skipped)
+        if case.failure is None:
+            with case.stage("controls"):
+                case.evidence["controls_passing"] = self._passing_controls()
+
+    def _fail(self, case: Case, failure: SubjectFailure) -> None:
+        """A failed case; under verdict ``official`` a strict-only failure is a remark."""
+        examination = case.examination
+        lenient = (
+            self.config.verdict == "official"
+            and failure.status is Status.WRONG_RESULT
+            and examination is not None
+            and examination.official is True
+        )
+        if lenient:
+            case.strict_failure = failure.message.splitlines()[0]
+        else:
+            case.failure = failure
+
+    def _measure(self, cases: Sequence[Case]) -> None:
+        """One match of all cases that are still standing."""
+        standing = [case for case in cases if case.failure is None]
+        if not standing:
+            return
+        full = any(case.checks == "full" for case in standing)
+        measurement = Measurement(
+            self._baselines,
+            self.drawer,
+            device=self.device,
+            peaks=self.peaks,
+            rng=random.Random(secrets.randbits(62)),
+        )
+        measurement.run(standing, Plan.from_config(self.config, full=full))
+        if measurement.eager is not None:
+            self._eager_latency = measurement.eager.latency()
+
+    def _suspicious(self, case: Case) -> bool:
+        if case.failure is not None or case.speedup is None:
+            return False
+        share = case.evidence.get("floor", {}).get("share", 0.0)
+        return case.speedup.value > SUSPICIOUS_SPEEDUP or share > SUSPICIOUS_FLOOR_SHARE
+
+    def _jitter(self, rng: random.Random) -> Mapping[str, torch.Tensor]:
+        """New weights around the initial ones, or those where the reference cannot take others."""
+        if not self._jitters:
+            return self.reference.initial_state
+        buffers = frozenset(name for name, _ in self.reference.model.named_buffers())
+        with seeded(rng.getrandbits(62), self.device.id):
+            state = jittered(self.reference.initial_state, buffers)
+        loaded = self.reference.loaded
+        self.reference.load_state(state)
+        outputs = self.reference.eager(self.reference.draw(0)).tensors
+        self.reference.load_state(loaded)
+        if all(bool(torch.isfinite(t).all()) for t in outputs if t.is_floating_point()):
+            return state
+        self._jitters = False
+        self.notes.append("weights stay as initialised: jittered ones give NaN or infinity")
+        return self.reference.initial_state
+
+    def _passing_controls(self) -> dict[str, list[str]]:
+        """Negative controls that pass, by family; computed once."""
+        if self._controls is None:
+            rng = random.Random(secrets.randbits(62))
+            states = [self._jitter(rng), self._jitter(rng)] if self._jitters else []
+            self._controls = controls.insensitive(
+                self.drawer,
+                states or [self.reference.initial_state],
+                self.problem.precision,
+                [rng.getrandbits(62), rng.getrandbits(62)],
+            )
+        return self._controls
+
+    def _other_sets(self, rng: random.Random, *, full: bool) -> list[int]:
+        """Input sets beyond the first: all, or one at random."""
+        others = list(range(1, self.problem.input_sets))
+        return others if full else rng.sample(others, min(1, len(others)))
+
+    def _outcome(self, case: Case) -> Outcome:
+        baselines = self._baselines.measured()
+        if self._eager_latency is not None:
+            baselines = {EAGER: self._eager_latency, **baselines}
+        if self._baselines.note:
+            case.warn(self._baselines.note)
+        if self._baselines.compile_speedup is not None:
+            case.evidence["compile_speedup_over_eager"] = self._baselines.compile_speedup
+        sandbox = case.loaded.active_sandbox if case.loaded is not None else ()
+        facts = environment.describe(self.device, threads=self.threads, sandbox=sandbox)
+        return record.outcome(
+            case, baselines=baselines, environment=facts, verdict=self.config.verdict
+        )
+
+
+def prepare(problem: Problem, device: str) -> tuple[Reference, Traits, list[str]]:
+    """The reference, what it does, and remarks. ``UserError`` if its answers stay random."""
+    reference = Reference(problem, device, construction_seed=secrets.randbits(31))
+    inputs = reference.draw(secrets.randbits(62))
+    traits = reference.traits(inputs)
+    if not traits.stochastic:
+        return reference, traits, []
+    reference.use_evaluation_mode()
+    traits = reference.traits(inputs)
+    if traits.stochastic:
+        raise UserError(
+            f"{problem.origin or problem.name}: the reference gives another answer on every call, "
+            "in eval() mode too; no answer can be checked. Draw its randomness in get_inputs()."
+        )
+    return (
+        reference,
+        traits,
+        ["the reference is random in training mode (dropout): both sides run in eval() mode"],
+    )

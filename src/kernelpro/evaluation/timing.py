@@ -1,0 +1,281 @@
+"""The referee's side of timing: what is called, in which order, how often, and when to stop.
+
+All sides (baseline, candidates) are measured in the same rounds, in an order that is reversed
+from one round to the next (ABBA), on the same input values. Blocks mix old and new values at old
+and new addresses in random order (EVAL_PITFALLS 5-8), and outputs of timed calls are handed to a
+verifier. The numbers are what each subject's process claims; ``integrity`` holds them against
+the referee's own clock.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from kernelpro.evaluation import statistics
+from kernelpro.evaluation.statistics import Estimate, Samples
+from kernelpro.isolation.base import Block, Call, Sample, Subject, SubjectFailure
+from kernelpro.schema.config import EvaluationConfig
+from kernelpro.schema.outcome import Latency
+
+SLOTS = 3
+"""Chosen. Distinct values in play at a time; each is rewritten in turn."""
+FRESH_SHARE = 0.25
+"""Chosen. Share of timed calls whose inputs lie at new addresses."""
+MAX_CALLS = 128
+"""Chosen. Longest block: bounds a round's time and the outputs a subject must hold."""
+MAX_BLOCK_BYTES = 512 << 20
+"""Chosen. Outputs and fresh inputs one block may hold."""
+REWRITE_BYTES = 64 << 20
+"""Chosen. Inputs up to this size get new values every round, larger ones every fourth."""
+STABLE = 0.05
+"""Warm-up ends when three block medians agree within this (EVAL_PITFALLS 55)."""
+WARM_UP_S = 1.5
+"""Chosen. Warm-up ends here even if it is not stable; the record says so."""
+WARM_UP_BLOCKS = 12
+LEAST_ROUNDS = 4
+"""Chosen. Rounds measured whatever the time: fewer give no interval."""
+EXTRA_ROUNDS = 6
+"""Chosen. At most this many times the configured rounds are measured."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Side:
+    """One subject in the comparison, and what was measured of it."""
+
+    name: str
+    subject: Subject
+    timer: str = "monotonic"
+    warm_us: float = 0.0
+    """Quickest call of the warm-up: other load on the machine only adds time."""
+    stable: bool = True
+    rounds: list[Samples] = field(default_factory=list)
+    lone: list[float] = field(default_factory=list)
+    """Single calls on values just written: nothing to share work with."""
+    fresh_values: list[float] = field(default_factory=list)
+    """Timed calls that saw their values for the first time ..."""
+    seen_values: list[float] = field(default_factory=list)
+    """... and calls on values seen before."""
+    blocks: list[Block] = field(default_factory=list)
+
+    def typical_us(self) -> float:
+        """Median of the last round; before the first, the quickest call of the warm-up."""
+        return float(np.median(self.rounds[-1])) if self.rounds else self.warm_us
+
+    def latency(self) -> Latency:
+        """Median with interval over all timed calls."""
+        estimate = statistics.median_ci(self.rounds)
+        return Latency(
+            median_us=estimate.value,
+            ci95_us=(estimate.low, estimate.high),
+            samples=tuple(float(v) for r in self.rounds for v in r),
+            timer=self.timer,
+            rounds=tuple(float(np.median(r)) for r in self.rounds),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """How long to measure."""
+
+    rounds: int
+    samples_per_round: int
+    min_time_us: float
+    target_ci: float
+    max_time_s: float
+    verify_every: int
+    """The verifier sees one timed call of each block of every n-th round."""
+
+    @staticmethod
+    def from_config(config: EvaluationConfig, *, full: bool) -> Plan:
+        """Fast: half the rounds and at most an eighth of the time."""
+        return Plan(
+            rounds=config.timing_rounds if full else max(LEAST_ROUNDS, config.timing_rounds // 2),
+            samples_per_round=config.samples_per_round,
+            min_time_us=1e3 * config.min_time_ms,
+            target_ci=config.target_ci if full else 2 * config.target_ci,
+            max_time_s=config.max_time_s if full else config.max_time_s / 8,
+            verify_every=2,
+        )
+
+
+class SideFailed(Exception):
+    """A side's subject ended, or its timed answer was refused, during a match."""
+
+    def __init__(self, side: Side, failure: SubjectFailure) -> None:
+        super().__init__(failure.message)
+        self.side = side
+        self.failure = failure
+
+
+@contextmanager
+def attributed(side: Side | None) -> Iterator[None]:
+    """A ``SubjectFailure`` inside belongs to ``side``."""
+    try:
+        yield
+    except SubjectFailure as failure:
+        if side is None:
+            raise
+        raise SideFailed(side, failure) from failure
+
+
+Verifier = Callable[[Side, int, int], None]
+"""Called with a side, a call's number in its last block, and the slot it ran on."""
+Refill = Callable[[int], Sequence[Any]]
+"""New arguments for a slot, on the CPU; the caller remembers what it returned."""
+
+
+class Match:
+    """A timed comparison of several subjects on the same inputs."""
+
+    def __init__(
+        self,
+        sides: Sequence[Side],
+        plan: Plan,
+        *,
+        refill: Refill,
+        verify: Verifier,
+        rng: random.Random,
+        bytes_per_call: int,
+    ) -> None:
+        """``sides[0]`` is the baseline. bytes_per_call: inputs plus outputs of one call."""
+        self.sides = list(sides)
+        self.plan = plan
+        self._refill = refill
+        self._verify = verify
+        self._rng = rng
+        self._bytes = max(1, bytes_per_call)
+        self._unseen: set[int] = set()
+        self.stopped = ""
+        """Why measuring ended: ``target``, ``time`` or ``rounds``."""
+
+    def play(self) -> None:
+        """Write inputs, warm up, and measure until the interval is narrow or the time is up."""
+        for slot in range(SLOTS):
+            self._write(slot)
+        for side in self.sides:
+            with attributed(side):
+                self._warm_up(side)
+        started = time.perf_counter()
+        limit = self.plan.rounds * EXTRA_ROUNDS
+        for number in range(limit):
+            self._round(number)
+            late = time.perf_counter() - started > self.plan.max_time_s
+            if number + 1 >= (LEAST_ROUNDS if late else self.plan.rounds):
+                if self._narrow():
+                    self.stopped = "target"
+                    return
+                if late:
+                    break
+        self.stopped = "rounds" if len(self.sides[0].rounds) == limit else "time"
+
+    def speedup(self, side: Side) -> Estimate:
+        """Baseline median over the side's median, with interval."""
+        return statistics.ratio_ci(self.sides[0].rounds, side.rounds)
+
+    def drift(self, side: Side) -> float:
+        """p-value for a trend of the ratio over the rounds."""
+        pairs = zip(self.sides[0].rounds, side.rounds, strict=True)
+        return statistics.drift_p_value([float(np.median(a) / np.median(b)) for a, b in pairs])
+
+    def _write(self, slot: int) -> None:
+        inputs = self._refill(slot)
+        for side in self.sides:
+            with attributed(side):
+                side.subject.write_inputs(slot, inputs)
+        self._unseen.add(slot)
+
+    def _warm_up(self, side: Side) -> None:
+        """Blocks of random length until three medians agree (EVAL_PITFALLS 7, 8, 55)."""
+        started, medians = time.perf_counter(), list[float]()
+        quickest = float("inf")
+        while True:
+            calls = [Call(slot=self._rng.randrange(SLOTS)) for _ in range(self._rng.randint(1, 4))]
+            block = side.subject.run(calls)
+            values = [microseconds(sample) for sample in block.samples]
+            quickest = min(quickest, *values)
+            medians.append(float(np.median(values)))
+            recent = medians[-3:]
+            if len(recent) == 3 and max(recent) <= (1 + STABLE) * min(recent):
+                break
+            late = time.perf_counter() - started > WARM_UP_S or len(medians) >= WARM_UP_BLOCKS
+            if len(medians) >= 3 and late:
+                side.stable = False
+                break
+        side.warm_us = max(quickest, 0.1)
+
+    def _round(self, number: int) -> None:
+        if number and (self._bytes <= REWRITE_BYTES or number % 4 == 0):
+            lone, timed = self._rng.sample(range(SLOTS), 2)
+            self._lone_call(lone)
+            self._write(timed)
+        order = self.sides if number % 2 == 0 else self.sides[::-1]
+        unseen, self._unseen = self._unseen, set()
+        calls = self._compose()
+        for side in order:
+            with attributed(side):
+                block = side.subject.run(calls)
+            values = np.array([microseconds(s) for s in block.samples])
+            side.rounds.append(values)
+            side.blocks.append(block)
+            _sort_by_novelty(side, calls, values, set(unseen))
+            if number % self.plan.verify_every == 0:
+                pick = self._rng.randrange(len(calls))
+                with attributed(side):
+                    self._verify(side, pick, calls[pick].slot)
+
+    def _lone_call(self, slot: int) -> None:
+        """New values, then a block of one: the candidate cannot prepare the next answer."""
+        self._write(slot)
+        self._unseen.discard(slot)
+        for side in self.sides:
+            with attributed(side):
+                block = side.subject.run([Call(slot=slot)])
+            side.lone.append(microseconds(block.samples[0]))
+            side.blocks.append(block)
+
+    def _compose(self) -> list[Call]:
+        return [
+            Call(
+                slot=self._rng.randrange(SLOTS),
+                fresh_address=self._rng.random() < FRESH_SHARE,
+            )
+            for _ in range(self._count())
+        ]
+
+    def _count(self) -> int:
+        """Calls of one block, equal for all sides: the first calls after a switch of processes
+        are slower, and a side with shorter blocks would look slower.
+
+        Enough for the quickest side's least time, within memory and the time limit.
+        """
+        typical = [side.typical_us() for side in self.sides]
+        quickest, together = min(typical), sum(typical)
+        wanted = self.plan.min_time_us / (self.plan.rounds * quickest)
+        budget = 1e6 * self.plan.max_time_s / (self.plan.rounds * together)
+        most = min(MAX_CALLS, MAX_BLOCK_BYTES // self._bytes, int(budget))
+        return max(1, min(max(int(wanted), self.plan.samples_per_round), most))
+
+    def _narrow(self) -> bool:
+        estimates = [statistics.median_ci(side.rounds, resamples=300) for side in self.sides]
+        return all(e.half_width <= self.plan.target_ci for e in estimates)
+
+
+def microseconds(sample: Sample) -> float:
+    """The time that counts: the device's where there is one, else the host's."""
+    return sample.host_us if sample.device_us is None else sample.device_us
+
+
+def _sort_by_novelty(side: Side, calls: Sequence[Call], values: Samples, unseen: set[int]) -> None:
+    for call, value in zip(calls, values, strict=True):
+        if call.slot in unseen:
+            unseen.discard(call.slot)
+            side.fresh_values.append(float(value))
+        else:
+            side.seen_values.append(float(value))
