@@ -6,6 +6,7 @@ system; only :func:`peaks` measures, and it keeps what it measured.
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Protocol, cast
 
@@ -80,7 +81,7 @@ def peaks(device: Device, *, cache_root: Path, remeasure: bool = False) -> Peaks
     measured = _kind(device.kind).measure(device)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        partial = path.with_suffix(".tmp")
+        partial = path.with_suffix(f".{os.getpid()}.tmp")
         partial.write_text(dumps(measured, indent=2), encoding="utf-8")
         partial.replace(path)
     except OSError as error:
@@ -91,7 +92,7 @@ def peaks(device: Device, *, cache_root: Path, remeasure: bool = False) -> Peaks
 def _read_peaks(path: Path) -> Peaks | None:
     try:
         return loads(Peaks, path.read_bytes())
-    except FileNotFoundError:
+    except OSError:  # not measured yet; a folder that cannot be used shows when it is written
         return None
     except ValueError:  # cut short or of another version: measure again and overwrite
         return None
