@@ -53,7 +53,7 @@ def finished(
     number: int, parent_id: str | None = None, *, source: str | None = None,
     outcome: Outcome | None = None, profile: Profile | None = None,
 ) -> NodeFinished:  # fmt: skip
-    source = source or f"class ModelNew: number = {number}\n" + "# filler\n" * 200
+    source = source or f"class ModelNew: number = {number}\n" + "# filler\n" * 600
     node_id = f"n{number:04d}"
     candidate = Candidate(
         id=node_id, parent_id=parent_id, source_hash=content_hash(source),

@@ -11,8 +11,13 @@ from kernelpro.store.blobs import BlobFolder
 from kernelpro.text import content_hash
 
 
+def folder(tmp_path: Path) -> BlobFolder:
+    (tmp_path / "blobs").mkdir()
+    return BlobFolder(tmp_path / "blobs")
+
+
 def test_put_and_get(tmp_path: Path) -> None:
-    blobs = BlobFolder(tmp_path / "blobs")
+    blobs = folder(tmp_path)
     tagged = blobs.put("hällo")
     assert tagged == content_hash("hällo")
     assert blobs.get(tagged) == "hällo".encode()
@@ -24,7 +29,7 @@ def test_put_and_get(tmp_path: Path) -> None:
 
 
 def test_missing_damaged_and_wrong_hashes_are_named(tmp_path: Path) -> None:
-    blobs = BlobFolder(tmp_path / "blobs")
+    blobs = folder(tmp_path)
     tagged = blobs.put(b"truth")
     with pytest.raises(StoreError, match="missing"):
         blobs.get(content_hash("other"))
@@ -37,7 +42,7 @@ def test_missing_damaged_and_wrong_hashes_are_named(tmp_path: Path) -> None:
 
 
 def test_sweep_removes_what_killed_writers_left(tmp_path: Path) -> None:
-    blobs = BlobFolder(tmp_path / "blobs")
+    blobs = folder(tmp_path)
     path = blobs.path(blobs.put(b"kept"))
     litter = path.with_name(path.name + ".123.tmp")
     litter.write_bytes(b"half")

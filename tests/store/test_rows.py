@@ -21,7 +21,7 @@ texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=30)
 keys = texts | st.sampled_from(["$blob", "$json", "$", "$$blob", "source"])
 values = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.floats(allow_nan=False,
-    allow_infinity=False) | texts | st.builds(lambda t: t * 400, texts),
+    allow_infinity=False) | texts | st.builds(lambda t: t * 1500, texts),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(keys, inner, max_size=3),
     max_leaves=8,
 )  # fmt: skip
@@ -62,7 +62,7 @@ def test_large_parts_leave_the_row() -> None:
 
 def test_lone_surrogates_from_program_output_are_replaced() -> None:
     blobs = Blobs()
-    for title in ("bad \udcff byte", "bad \udcff byte" * 200):
+    for title in ("bad \udcff byte", "bad \udcff byte" * 900):
         row = to_row(node({"\udcff": title}, title), blobs.put)
         event = from_row(row.kind, row.payload, blobs.__getitem__)
         assert isinstance(event, NodeFinished) and event.candidate is not None

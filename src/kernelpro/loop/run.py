@@ -126,7 +126,7 @@ def read_state(folder: Path | str) -> RunState:
     """Everything a run knows, replayed from its folder without writing to it."""
     with RunStore.open(folder) as store:
         started = _first(store)
-        events = list(store.recorded())
+        events = list(store.recorded(profiles=False))
         by_seq = {recorded.seq: recorded.event for recorded in events}
         state = RunState(started, strategy_of(started.config), by_seq.__getitem__)
         for recorded in events:

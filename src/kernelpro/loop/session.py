@@ -59,7 +59,7 @@ class Session:
         times = self.store.query("SELECT at, kind FROM event ORDER BY seq")
         self._elapsed_before = elapsed_s((str(at), str(kind)) for at, kind in times)
         ((last_asked,),) = self.store.query("SELECT MAX(seq) FROM event WHERE kind = 'asked'")
-        for seq, _, event in self.store.recorded():
+        for seq, _, event in self.store.recorded(profiles=False):
             self.state.apply(seq, event, replayed=True)
             if seq == last_asked:
                 # As they were when asked: results of the same round must not show.

@@ -18,20 +18,35 @@ _TAG = "sha256:"
 
 
 class BlobFolder:
-    """``blobs/ab/abcdef...``; hashes carry their algorithm: ``sha256:<64 hex digits>``."""
+    """``blobs/<64 hex digits>``; hashes carry their algorithm: ``sha256:<64 hex digits>``."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
+        self._unsynced = False
 
     def put(self, data: bytes | str) -> str:
         """Store ``data`` durably; returns its tagged hash."""
+        tagged = self.write(data)
+        self.sync()
+        return tagged
+
+    def write(self, data: bytes | str) -> str:
+        """As :meth:`put`, but durable only after the next :meth:`sync`: one for many blobs."""
         raw = data.encode("utf-8", "surrogatepass") if isinstance(data, str) else data
         tagged = content_hash(raw)
         path = self.path(tagged)
         if not path.exists():
             with store_errors(self._folder.parent):
-                _write_durably(path, raw)
+                _write_whole(path, raw)
+            self._unsynced = True
         return tagged
+
+    def sync(self) -> None:
+        """Make the names of all blobs written so far durable (their bytes already are)."""
+        if self._unsynced:
+            with store_errors(self._folder.parent):
+                sync_folder(self._folder)
+            self._unsynced = False
 
     def get(self, tagged: str) -> bytes:
         """The bytes of a blob; ``StoreError`` if it is missing or its content does not match."""
@@ -51,26 +66,24 @@ class BlobFolder:
         digits = tagged.removeprefix(_TAG)
         if not tagged.startswith(_TAG) or len(digits) != 64 or not _is_hex(digits):
             raise StoreError(f"{tagged!r} is not a blob hash (sha256: and 64 hex digits)")
-        return self._folder / digits[:2] / digits
+        return self._folder / digits
 
     def __contains__(self, tagged: str) -> bool:
         return self.path(tagged).exists()
 
     def __iter__(self) -> Iterator[str]:
         """Tagged hashes of all blobs, sorted."""
-        for path in sorted(self._folder.glob("??/*")):
+        for path in sorted(self._folder.glob("*")):
             if len(path.name) == 64 and _is_hex(path.name):
                 yield _TAG + path.name
 
     def sweep(self) -> None:
         """Remove the temporary files of writers that were killed; call under the run's lock."""
-        for path in self._folder.glob("??/*.tmp"):
+        for path in self._folder.glob("*.tmp"):
             path.unlink(missing_ok=True)
 
 
-def _write_durably(path: Path, raw: bytes) -> None:
-    new_folder = not path.parent.exists()
-    path.parent.mkdir(parents=True, exist_ok=True)
+def _write_whole(path: Path, raw: bytes) -> None:
     temporary = path.with_name(f"{path.name}.{uuid.uuid4().hex}.tmp")
     try:
         with temporary.open("xb") as file:
@@ -81,9 +94,6 @@ def _write_durably(path: Path, raw: bytes) -> None:
     except OSError:
         temporary.unlink(missing_ok=True)
         raise
-    sync_folder(path.parent)
-    if new_folder:
-        sync_folder(path.parent.parent)
 
 
 def sync_folder(folder: Path) -> None:

@@ -15,8 +15,8 @@ from kernelpro.errors import StoreError
 from kernelpro.schema.codec import from_jsonable, to_jsonable
 from kernelpro.schema.event import EVENT_TYPES, Event, NodeFinished
 
-TEXT_LIMIT = 1024
-"""Longer texts become blobs (chosen: a row then stays within a few database pages)."""
+TEXT_LIMIT = 4096
+"""Longer texts become blobs (chosen: about one database page; each blob costs an fsync)."""
 
 _ALWAYS_TEXT = {("candidate", "proposal", "source"), ("problem", "source")}
 """Blobs whatever their length, so that a source can be found by its hash."""
@@ -52,14 +52,18 @@ def to_row(event: Event, put: Put) -> Row:
     )
 
 
-def from_row(kind: str, payload: str, get: Get) -> Event:
-    """Decode and validate; ``StoreError`` for an unknown kind or a payload that does not fit."""
+def from_row(kind: str, payload: str, get: Get, *, profiles: bool = True) -> Event:
+    """Decode and validate; ``StoreError`` for an unknown kind or a payload that does not fit.
+
+    ``profiles`` False leaves the profile out: the largest part, and of no use to a resume.
+    """
     if kind not in EVENT_TYPES:
         raise StoreError(f"Unknown event kind {kind!r}: written by a newer kernelpro?")
     try:
-        data = json.loads(payload)
-        if '"$' in payload:
-            data = _restore(data, get)
+        data = json.loads(payload, object_hook=_restorer(get) if '"$' in payload else None)
+        if "profile" in data and not profiles:
+            data["profile"] = None
+        data = {k: v() if isinstance(v, _Later) else v for k, v in data.items()}
         return cast(Event, from_jsonable(EVENT_TYPES[kind], data))
     except ValueError as error:
         raise StoreError(f"A {kind} event is damaged: {error}") from error
@@ -90,17 +94,30 @@ def _spill(value: Any, put: Put, path: Path) -> Any:
     return value
 
 
-def _restore(value: Any, get: Get) -> Any:
-    if isinstance(value, dict):
-        if len(value) == 1:
-            if (tagged := value.get("$blob")) is not None:
+class _Later(NamedTuple):
+    """A JSON blob that is read only if it is wanted."""
+
+    tagged: str
+    get: Get
+
+    def __call__(self) -> Any:
+        return json.loads(self.get(self.tagged))
+
+
+def _restorer(get: Get) -> Callable[[dict[str, Any]], Any]:
+    """Undoes :func:`_spill`, object by object, inside out."""
+
+    def restore(found: dict[str, Any]) -> Any:
+        if len(found) == 1:
+            if (tagged := found.get("$blob")) is not None:
                 return get(tagged).decode("utf-8")
-            if (tagged := value.get("$json")) is not None:
-                return json.loads(get(tagged))
-        return {k[1:] if k.startswith("$") else k: _restore(v, get) for k, v in value.items()}
-    if isinstance(value, list):
-        return [_restore(v, get) for v in value]
-    return value
+            if (tagged := found.get("$json")) is not None:
+                return _Later(tagged, get)
+        if any(key.startswith("$") for key in found):
+            return {k[1:] if k.startswith("$") else k: v for k, v in found.items()}
+        return found
+
+    return restore
 
 
 def _references(value: Any) -> Iterator[str]:

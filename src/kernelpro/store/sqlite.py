@@ -124,7 +124,8 @@ class RunStore:
         if self._lock is None:
             raise StoreError(f"The run in {self.folder} was opened for reading")
         with self._guard, store_errors(self.folder):
-            row = to_row(event, self.blobs.put)
+            row = to_row(event, self.blobs.write)
+            self.blobs.sync()
             at = at or datetime.datetime.now(datetime.UTC).isoformat(timespec="milliseconds")
             seq, chain = self._seq + 1, link(self._chain, at, row)
             self._db.execute(
@@ -139,18 +140,19 @@ class RunStore:
         """All events after sequence number ``after``, in order."""
         return (recorded.event for recorded in self.recorded(after))
 
-    def recorded(self, after: int = 0) -> Iterator[Recorded]:
-        """As :meth:`events`, with sequence number and time."""
+    def recorded(self, after: int = 0, *, profiles: bool = True) -> Iterator[Recorded]:
+        """As :meth:`events`, with sequence number and time; ``profiles`` False leaves them out."""
         for stored in self.stored(after):
-            event = from_row(stored.row.kind, stored.row.payload, self.blobs.get)
+            row = stored.row
+            event = from_row(row.kind, row.payload, self.blobs.get, profiles=profiles)
             yield Recorded(stored.seq, stored.at, event)
 
     def event(self, seq: int) -> Event:
         """The event with sequence number ``seq``."""
-        found = next(self.recorded(seq - 1), None)
-        if found is None or found.seq != seq:
+        rows = self.query("SELECT kind, payload FROM event WHERE seq = ?", (seq,))
+        if not rows:
             raise StoreError(f"The run in {self.folder} has no event {seq}")
-        return found.event
+        return from_row(str(rows[0][0]), str(rows[0][1]), self.blobs.get)
 
     def stored(self, after: int = 0) -> Iterator[StoredRow]:
         """Undecoded rows after ``after``; read page by page, so that a writer is never held up."""
