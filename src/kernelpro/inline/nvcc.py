@@ -33,13 +33,19 @@ _STDINT = (
     "namespace std { using ::int8_t; using ::uint8_t; using ::int16_t; using ::uint16_t;\n"
     "using ::int32_t; using ::uint32_t; using ::int64_t; using ::uint64_t; }\n"
 )  # fmt: skip
-VIRTUAL_HEADERS = {"cstdint": _STDINT, "stdint.h": _STDINT} | dict.fromkeys(
-    ("cuda_runtime.h", "cmath", "math.h", "cstddef", "stddef.h"), "#pragma once\n"
+_TENSOR_MAP = (
+    "#pragma once\ntypedef struct CUtensorMap_st { alignas(64) unsigned long long opaque[16]; } "
+    "CUtensorMap;\n"
 )
-"""Host headers that small kernels include by habit; NVRTC builds in what they would declare."""
+VIRTUAL_HEADERS = {"cstdint": _STDINT, "stdint.h": _STDINT, "cuda.h": _TENSOR_MAP} | dict.fromkeys(
+    ("cuda_runtime.h", "device_launch_parameters.h", "cmath", "math.h", "cstddef", "stddef.h",
+     "cstdio", "stdio.h"), "#pragma once\n",
+)  # fmt: skip
+"""Host headers that small kernels include by habit: NVRTC builds in what they would declare, or
+cannot read them (cuda.h)."""
 DEVICE_HEADERS = re.compile(
     r"(?:cuda_fp16|cuda_bf16|cuda_fp8|mma|cuda_pipeline|cuda_pipeline_primitives|math_constants"
-    r"|vector_types|cooperative_groups|cuda)\.h|cooperative_groups/\w+\.h"
+    r"|vector_types|cooperative_groups)\.h|cooperative_groups/\w+\.h"
 )
 """Toolkit headers that NVRTC compiles; a source with any other include goes to nvcc."""
 
