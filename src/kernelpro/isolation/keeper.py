@@ -27,13 +27,14 @@ SWEEP_DEADLINE_S = 10.0
 """A process stuck in a driver call cannot be killed; after this the keeper reports it instead."""
 
 
-def main(request: dict[str, Any], descriptors: list[int]) -> NoReturn:
-    """Run one subject to its end. ``descriptors``: control, channel, inbox, outbox, log."""
+def main(request: dict[str, Any], descriptors: list[int], *, no_namespaces: str | None) -> NoReturn:
+    """Run one subject to its end. ``descriptors``: control, channel, inbox, outbox, log.
+    ``no_namespaces``: why this machine permits none, if it does not."""
     control, *rest = descriptors
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     os.setsid()
-    layers = _enter_namespaces(request["sandbox"])
-    process_control(_PR_SET_CHILD_SUBREAPER, 1)
+    layers = _enter_namespaces(request["sandbox"], no_namespaces)
+    adopt_orphans()
     keeper = os.getpid()
     pid = os.fork()
     if pid == 0:
@@ -50,12 +51,12 @@ def main(request: dict[str, Any], descriptors: list[int]) -> NoReturn:
     os._exit(0)
 
 
-def _enter_namespaces(policy: dict[str, Any]) -> Layers:
+def _enter_namespaces(policy: dict[str, Any], reason: str | None) -> Layers:
     """Go on as process 1 of new namespaces where the kernel allows it and the policy wants it."""
     layers = Layers(active=["process_group", "clean_environment"])
     if policy["mode"] == "off":
         return layers
-    reason = namespaces.enter()
+    reason = reason or namespaces.enter()
     if reason is not None:
         for name in namespaces.NAMES:
             layers.missing[name] = reason
@@ -66,6 +67,11 @@ def _enter_namespaces(policy: dict[str, Any]) -> Layers:
     if "private_proc" in layers.active and namespaces.limit_processes(policy["max_processes"]):
         layers.active.append("process_limit")
     return layers
+
+
+def adopt_orphans() -> None:
+    """Become the parent of every descendant whose own parent ends."""
+    process_control(_PR_SET_CHILD_SUBREAPER, 1)
 
 
 def process_control(option: int, value: int) -> int:

@@ -26,19 +26,34 @@ def enter() -> str | None:
     """Leave the shared namespaces; None, or why not.
 
     The process namespace holds the *next* child of this process, which becomes its process 1.
+    Raises ``OSError`` half-way: inside a user namespace that cannot be furnished with this user.
     """
     uid, gid = os.getuid(), os.getgid()
     if _libc().unshare(_WANTED) == 0:
         return None
     if _libc().unshare(_WANTED | _NEW_USER) != 0:
         return f"unshare: {os.strerror(ctypes.get_errno())}"
-    try:
-        Path("/proc/self/setgroups").write_text("deny")
-        Path("/proc/self/uid_map").write_text(f"{uid} {uid} 1")
-        Path("/proc/self/gid_map").write_text(f"{gid} {gid} 1")
-    except OSError as error:
-        return f"user namespace: {error}"
+    Path("/proc/self/setgroups").write_text("deny")
+    Path("/proc/self/uid_map").write_text(f"{uid} {uid} 1")
+    Path("/proc/self/gid_map").write_text(f"{gid} {gid} 1")
     return None
+
+
+def probe() -> str | None:
+    """Why :func:`enter` would not work here, or None; found out by a process that is given up."""
+    reader, writer = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        try:
+            reason = enter()
+        except OSError as error:
+            reason = f"user namespace: {error}"
+        os.write(writer, (reason or "").encode())
+        os._exit(0)
+    os.close(writer)
+    os.waitpid(pid, 0)
+    with os.fdopen(reader, "rb") as pipe:
+        return pipe.read().decode() or None
 
 
 def furnish(missing: dict[str, str]) -> list[str]:

@@ -20,10 +20,11 @@ from typing import IO, Any
 from kernelpro.errors import MachineError, UserError
 from kernelpro.isolation.scratch import zygote_environment
 from kernelpro.isolation.zygote import MAX_REQUEST_BYTES, READY
-from kernelpro.text import truncate_middle
 
 START_TIMEOUT_S = 180.0
 """Importing torch from a cold network disk takes minutes on some clusters."""
+
+COMPLAINT_BYTES = 2000
 
 _BOOT = (
     "import sys; sys.path[:] += {paths!r}; "
@@ -53,13 +54,17 @@ class Zygote:
         if ready and self._socket.recv(64) == READY:
             return
         self.close()
-        self._errors.seek(0)
-        log = truncate_middle(self._errors.read().decode(errors="replace").strip(), 2000)
         raise MachineError(
             f"The process that imports torch did not start within {START_TIMEOUT_S:.0f} s "
-            f"({sys.executable}): {log or 'it printed nothing'}. Try: {sys.executable} -c "
-            "'import torch'"
+            f"({sys.executable}): {self.complaints() or 'it printed nothing'}. Try: "
+            f"{sys.executable} -c 'import torch'"
         )
+
+    def complaints(self) -> str:
+        """What the zygote and its keepers wrote to stderr."""
+        size = os.fstat(self._errors.fileno()).st_size
+        tail = os.pread(self._errors.fileno(), COMPLAINT_BYTES, max(0, size - COMPLAINT_BYTES))
+        return tail.decode(errors="replace").strip()
 
     @property
     def alive(self) -> bool:
@@ -105,7 +110,7 @@ class ZygotePool:
     def spawn(
         self, request: dict[str, Any], descriptors: Sequence[int], *, threads: int,
         visible_device: str | None,
-    ) -> None:  # fmt: skip
+    ) -> Zygote:  # fmt: skip
         """Start a subject from the right zygote, starting or replacing that one if needed."""
         key = (visible_device, threads)
         with self._lock:
@@ -114,11 +119,13 @@ class ZygotePool:
             if zygote is not None and zygote.alive:
                 with contextlib.suppress(OSError):
                     zygote.spawn(request, descriptors)
-                    return
+                    return zygote
             if zygote is not None:
                 zygote.close()
-            self._zygotes[key] = Zygote(threads=threads, visible_device=visible_device)
-            self._zygotes[key].spawn(request, descriptors)
+            zygote = Zygote(threads=threads, visible_device=visible_device)
+            self._zygotes[key] = zygote
+            zygote.spawn(request, descriptors)
+            return zygote
 
     def close(self) -> None:
         """End every zygote."""

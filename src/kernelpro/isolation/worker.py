@@ -99,7 +99,7 @@ class WorkerSubject:
         link = Link(Ends(channel, control, log), log_bytes=self._job.limits.log_bytes)
         self._link = link
         try:
-            POOL.spawn(
+            self._zygote = POOL.spawn(
                 request, descriptors, threads=self._job.threads, visible_device=visible_device
             )
         finally:
@@ -128,8 +128,8 @@ class WorkerSubject:
         except (LinkClosed, LinkTimeout, FrameError) as error:
             self._link.drain_log()
             raise MachineError(
-                f"A subject's process did not start ({type(error).__name__}). Its output: "
-                f"{self._link.log.text().strip() or 'none'}"
+                f"A subject's process did not start ({type(error).__name__}). It said: "
+                f"{self._link.log.text().strip() or self._zygote.complaints() or 'nothing'}"
             ) from None
         layers = Layers(active=hello["layers"], missing=hello["missing"])
         lacking = layers.lacking_for_strict()

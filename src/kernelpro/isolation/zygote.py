@@ -23,12 +23,14 @@ def main(descriptor: int) -> NoReturn:
     """Import torch, say so, then fork one keeper per request until the referee hangs up."""
     import torch  # noqa: F401  (warm: everything forked from here has it)
 
-    from kernelpro.isolation import keeper
+    from kernelpro.isolation import keeper, namespaces
 
     # Out of the collector's sight: a subject's collections stay quick, its pages stay shared.
     gc.collect()
     gc.freeze()
+    no_namespaces = namespaces.probe()
     # Ignored children are reaped by the kernel: the zygote never waits.
+    keeper.adopt_orphans()
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     connection = socket.socket(fileno=descriptor)
     connection.send(READY)
@@ -39,7 +41,7 @@ def main(descriptor: int) -> NoReturn:
         if os.fork() == 0:
             try:
                 connection.close()
-                keeper.main(decode_body(data), descriptors)
+                keeper.main(decode_body(data), descriptors, no_namespaces=no_namespaces)
             finally:
                 os._exit(1)
         for inherited in descriptors:
