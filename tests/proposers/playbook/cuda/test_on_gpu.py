@@ -16,7 +16,7 @@ from kernelpro.problems.export import export_graphs
 from kernelpro.proposers.playbook.candidate import candidate_source
 from kernelpro.proposers.playbook.cuda.knobs import CudaKnobs
 from kernelpro.proposers.playbook.cuda.unit import cuda_body
-from kernelpro.proposers.playbook.plan import make_plan
+from kernelpro.proposers.playbook.plan.build import make_plan
 
 pytestmark = pytest.mark.gpu
 
