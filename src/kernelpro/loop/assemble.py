@@ -16,6 +16,7 @@ from kernelpro.hardware.base import peaks as peaks_of
 from kernelpro.hardware.base import probe
 from kernelpro.loop.base import Collaborators, Profiler, Referee
 from kernelpro.loop.budget import check_budget
+from kernelpro.loop.external import EXTERNAL, ExternalWriter
 from kernelpro.proposers.base import PROPOSERS, Proposer
 from kernelpro.schema.candidate import Candidate
 from kernelpro.schema.config import RunConfig
@@ -86,7 +87,9 @@ def strategy_of(config: RunConfig) -> Strategy:
 
 
 def writer_of(config: RunConfig) -> Proposer:
-    """The writer: a registered name, ``name:argument``, or ``provider:model`` of a chat model."""
+    """The writer: ``external``, a registered name, ``name:argument``, or ``provider:model``."""
+    if config.writer == EXTERNAL:
+        return ExternalWriter()
     name, _, argument = config.writer.partition(":")
     known = PROPOSERS.names()
     if name in known:
@@ -101,7 +104,7 @@ def writer_of(config: RunConfig) -> Proposer:
 
 def profiler_of(started: RunStarted, referee: Referee) -> Profiler:
     """Profiles accepted candidates from what their evaluation left in the build folder."""
-    from kernelpro.profiling.profile import profile_candidate
+    from kernelpro.profiling.profiler import profile_candidate
 
     graph = started.graphs[0] if started.graphs else None
 

@@ -5,12 +5,13 @@ The controller owns the order of the steps and nothing else; evaluations run one
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from kernelpro.errors import BudgetExceeded, KernelproError, StoreError
 from kernelpro.loop.admission import admit
 from kernelpro.loop.base import Collaborators
 from kernelpro.loop.finalists import remeasure_top
 from kernelpro.loop.outcome_of_run import result_of
-from kernelpro.loop.seeds import derived_seed
 from kernelpro.loop.session import Session
 from kernelpro.loop.stopping import reason_to_stop
 from kernelpro.loop.study import study
@@ -35,14 +36,18 @@ class Controller:
         self.profiler = collaborators.profile
 
     def run(self) -> RunResult:
-        """Go on until there is a reason to stop, then let the finalists decide.
+        """Go on until there is a reason to stop, then let the finalists decide."""
+        return self.conclude(self.search)
 
-        An interrupt ends it cleanly and leaves it resumable; any other ``KernelproError`` is
-        recorded as the end of the run and raised.
+    def conclude(self, search: Callable[[], tuple[StopReason, str]]) -> RunResult:
+        """Run ``search`` to its end, measure the finalists again, and record why it ended.
+
+        An interrupt ends it cleanly and leaves it resumable; a ``KernelproError`` is recorded as
+        the end of the run and raised.
         """
         with self.session.interrupts.installed():
             try:
-                reason, detail = self.search()
+                reason, detail = search()
                 self.remeasure_finalists()
             except KeyboardInterrupt:
                 reason, detail = "interrupted", "interrupted; the run can be resumed"
@@ -63,7 +68,9 @@ class Controller:
             try:
                 proposals = propose_all(self.writer, requests)
                 for request, proposal in zip(requests, proposals, strict=True):
-                    self.finish(request, proposal)
+                    seen = self.state.archive.source_hashes()
+                    fresh = without_chance_repeat(self.writer, request, proposal, seen)
+                    self.finish(request, fresh)
             except BudgetExceeded as error:
                 return "budget_cost", str(error)
         return stop
@@ -71,8 +78,6 @@ class Controller:
     def finish(self, request: ProposalRequest, proposal: Proposal | None) -> NodeFinished:
         """Take one proposal through the whole chain and record the node."""
         began = self.session.seconds()
-        seen = self.state.archive.source_hashes()
-        proposal = without_chance_repeat(self.writer, request, proposal, seen)
         if proposal is None:
             return self._nothing_proposed(request)
 
@@ -109,12 +114,9 @@ class Controller:
             self.session.record(event)
 
     def _evaluate(self, candidate: Candidate) -> Outcome:
-        config = self.state.config
-        return self.referee.evaluate(
-            candidate.proposal.source,
-            checks=config.evaluation.checks,
-            seed=derived_seed(config.seed, "evaluate", candidate.id),
-        )
+        # No seed: the referee draws one that no candidate can foresee, and records it.
+        checks = self.state.config.evaluation.checks
+        return self.referee.evaluate(candidate.proposal.source, checks=checks)
 
     def _nothing_proposed(self, request: ProposalRequest) -> NodeFinished:
         tell = Tell(ask_id=request.ask.id, node_id=None)

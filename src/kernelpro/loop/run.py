@@ -9,7 +9,7 @@ import secrets
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from kernelpro.errors import StoreError
+from kernelpro.errors import StoreError, UserError
 from kernelpro.loop.assemble import (
     Assemble,
     Prepare,
@@ -21,6 +21,7 @@ from kernelpro.loop.assemble import (
 from kernelpro.loop.base import Listener
 from kernelpro.loop.budget import check_budget
 from kernelpro.loop.controller import Controller
+from kernelpro.loop.external import EXTERNAL
 from kernelpro.loop.outcome_of_run import result_of
 from kernelpro.loop.session import Session
 from kernelpro.loop.state import RunState
@@ -43,6 +44,11 @@ def start_run(
     ``UserError``, ``MachineError`` or ``ProviderError`` end the run; what was recorded stays and
     can be resumed.
     """
+    if config.writer == EXTERNAL:
+        raise UserError(
+            "An external writer cannot be run to the end from here: start the run, then hand in "
+            "candidates with: kernelpro ask RUN, kernelpro tell RUN FILE"
+        )
     listeners = tuple(listeners)
     folder = create_run(
         problem, config, runs_root=runs_root, cache_root=cache_root, listeners=listeners,

@@ -1,0 +1,103 @@
+"""A run taken one turn at a time: ask for a request, tell a candidate, conclude.
+
+For writers outside (:mod:`loop.external`), but any unfinished run may be driven so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from kernelpro.errors import UserError
+from kernelpro.loop.assemble import Assemble, assemble, strategy_of
+from kernelpro.loop.base import Listener
+from kernelpro.loop.controller import Controller
+from kernelpro.loop.external import EXTERNAL
+from kernelpro.loop.run import finished_result, opened, started_of
+from kernelpro.loop.session import Session
+from kernelpro.loop.state import RunState
+from kernelpro.loop.stopping import reason_to_stop
+from kernelpro.schema.candidate import Proposal
+from kernelpro.schema.event import NodeFinished
+from kernelpro.schema.proposal_request import ProposalRequest
+from kernelpro.schema.result import RunResult
+from kernelpro.schema.search import StopReason
+from kernelpro.store.sqlite import RunStore
+
+
+def ask(folder: Path | str, count: int = 1) -> list[ProposalRequest]:
+    """The open requests, or up to ``count`` new ones; empty = the run is over.
+
+    Asking again before telling gives the same requests.
+    """
+    folder = Path(folder)
+    started = started_of(folder)
+    with RunStore.open(folder, writable=True) as store:
+        state = RunState(started, strategy_of(started.config), store.event)
+        session = Session(store, state)
+        session.replay()
+        over = state.stopped is not None or reason_to_stop(state, session.elapsed_s()) is not None
+        return [] if over else session.requests(count)
+
+
+def tell(
+    folder: Path | str, source: str | None, *, cache_root: Path, ask_id: int | None = None,
+    title: str = "", rationale: str = "", listeners: Iterable[Listener] = (),
+    assemble: Assemble = assemble,
+) -> NodeFinished:  # fmt: skip
+    """Evaluate ``source`` as the answer to request ``ask_id`` (None = the oldest open one).
+
+    ``source`` None: the writer has nothing to propose for it. ``UserError`` if no such request
+    is open.
+    """
+    with opened(
+        Path(folder), cache_root=cache_root, listeners=listeners, assemble=assemble
+    ) as controller:
+        return tell_to(controller, source, ask_id=ask_id, title=title, rationale=rationale)
+
+
+def tell_to(
+    controller: Controller, source: str | None, *, ask_id: int | None = None, title: str = "",
+    rationale: str = "",
+) -> NodeFinished:  # fmt: skip
+    """As :func:`tell`, on a run that is already open: its referee stays warm."""
+    request = _open_request(controller, ask_id)
+    proposal = None
+    if source is not None:
+        proposal = Proposal(
+            source=source, mode=request.ask.mode, title=title or f"answer to ask {request.ask.id}",
+            rationale=rationale, writer=EXTERNAL,
+        )  # fmt: skip
+    with controller.session.interrupts.installed():
+        return controller.finish(request, proposal)
+
+
+def conclude(
+    folder: Path | str, *, cache_root: Path, listeners: Iterable[Listener] = (),
+    assemble: Assemble = assemble,
+) -> RunResult:  # fmt: skip
+    """Measure the finalists again and end the run; the result of one that has ended already."""
+    if (done := finished_result(folder)) is not None:
+        return done
+    with opened(
+        Path(folder), cache_root=cache_root, listeners=listeners, assemble=assemble
+    ) as controller:
+
+        def reason() -> tuple[StopReason, str]:
+            found = reason_to_stop(controller.state, controller.session.elapsed_s())
+            return found or ("exhausted", "its writer has nothing more to propose")
+
+        return controller.conclude(reason)
+
+
+def _open_request(controller: Controller, ask_id: int | None) -> ProposalRequest:
+    open_asks = controller.state.open_asks
+    if (stopped := controller.state.stopped) is not None:
+        raise UserError(f"The run has ended ({stopped.reason}); resume it with more budget")
+    if not open_asks:
+        raise UserError("No request is open: ask first (kernelpro ask RUN)")
+    if ask_id is not None and ask_id not in open_asks:
+        known = ", ".join(str(i) for i in open_asks)
+        raise UserError(f"Request {ask_id} is not open. Open: {known}")
+    wanted = next(iter(open_asks)) if ask_id is None else ask_id
+    return next(r for r in controller.session.requests(1) if r.ask.id == wanted)
