@@ -46,7 +46,8 @@ Metrics of the whole call (``SystemProfile.metrics``):
 
 =================================== ======== ===========================================
 ``cpu.threads_available``           count    threads the call was given
-``cpu.threads_used``                count    CPU time over wall time of a call (may be fractional)
+``cpu.threads_used``                count    CPU time over the busiest thread's: threads at work
+                                             at once, spinning included (may be fractional)
 ``cpu.thread_speedup``              1        latency with one thread over latency with all
 ``cpu.single_thread_us``            us       latency of a call with one thread
 ``cpu.call_us``                     us       latency of a call (the referee's median if timed)

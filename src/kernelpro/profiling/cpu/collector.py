@@ -18,8 +18,8 @@ class CpuCollector:
 
     def collect(self, subject: Subject) -> Profile:
         """Static facts of the objects, one isolated run, and figures against the roofline."""
+        observed = observe(subject)  # first: it builds whatever is not built yet
         kernels, missing = native_kernels(read_manifest(subject.build_dir))
-        observed = observe(subject)
         if isinstance(observed, Missing):
             missing.append(observed)
         seen = None if isinstance(observed, Missing) else observed

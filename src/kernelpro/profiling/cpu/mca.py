@@ -40,7 +40,7 @@ def simulate(loop: Loop) -> dict[str, Metric] | Missing:
         )  # fmt: skip
     except subprocess.TimeoutExpired:
         return Missing(what=WHAT, reason=f"llvm-mca took more than {TIMEOUT_S:g} s")
-    if done.returncode != 0:
+    if done.returncode != 0 or "error:" in done.stderr:  # it skips what it does not know
         return Missing(what=WHAT, reason=f"llvm-mca: {_first_error(done.stderr)}")
     return parse(done.stdout)
 
@@ -61,7 +61,7 @@ def parse(text: str) -> dict[str, Metric] | Missing:
         cycles = summary["TotalCycles"] / summary["Iterations"]
         bound = float(summary["BlockRThroughput"])
         ipc = float(summary["IPC"])
-    except (ValueError, KeyError, TypeError, ZeroDivisionError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, ZeroDivisionError) as error:
         return Missing(what=WHAT, reason=f"its output is of another form ({error!r})")
     waits = cycles > DEPENDENCY_BOUND * bound
     return {

@@ -34,7 +34,8 @@ class Repeated:
     median_us: float
     best_us: float
     """Least disturbed by other load: what comparisons use."""
-    threads_used: float
+    threads_used: float | None
+    """CPU time over that of the busiest thread; None = the kernel does not tell."""
     page_faults: float
     context_switches: float
     calls: int
@@ -181,7 +182,7 @@ def _repeated(value: dict[str, Any]) -> Repeated:
     return Repeated(
         median_us=_number(value["median_us"]),
         best_us=_number(value["best_us"]),
-        threads_used=_number(value["threads_used"]),
+        threads_used=_optional(value["threads_used"]),
         page_faults=_number(value["page_faults"]),
         context_switches=_number(value["context_switches"]),
         calls=int(_number(value["calls"])),

@@ -10,8 +10,8 @@ from kernelpro.profiling.cpu.observation import Observation
 from kernelpro.schema.profile import Metric, Missing, SystemProfile
 
 OWN_THREADS = 1.5
-"""More CPU time than this per second with the OpenMP runtimes set to one thread means that the
-candidate starts threads of its own (chosen: one thread plus measuring noise)."""
+"""More threads at work than this with the OpenMP runtimes set to one mean that the candidate
+starts threads of its own (chosen: one thread plus measuring noise)."""
 
 
 def system_profile(
@@ -79,14 +79,19 @@ def _roofline(subject: Subject, call_us: float, missing: list[Missing]) -> dict[
 def _threads(seen: Observation, missing: list[Missing]) -> dict[str, Metric]:
     metrics = {
         "cpu.threads_available": _timer(seen.threads, "count"),
-        "cpu.threads_used": _timer(seen.all_threads.threads_used, "count"),
         "cpu.page_faults_per_call": _timer(seen.all_threads.page_faults, "count"),
         "cpu.context_switches_per_call": _timer(seen.all_threads.context_switches, "count"),
     }
+    used = seen.all_threads.threads_used
+    if used is None:
+        reason = "the kernel keeps no scheduler statistics (/proc/self/task/*/schedstat)"
+        missing.append(Missing(what="cpu.threads_used", reason=reason))
+    else:
+        metrics["cpu.threads_used"] = _timer(used, "count")
     single = seen.one_thread
     if single is None:
         missing.append(Missing(what="cpu.thread_speedup", reason="the call had one thread only"))
-    elif single.threads_used > OWN_THREADS:
+    elif single.threads_used is not None and single.threads_used > OWN_THREADS:
         missing.append(
             Missing(
                 what="cpu.thread_speedup",
