@@ -1,0 +1,1 @@
+"""Graph to fused kernels: device-independent. Entry point: ``build.make_plan``."""

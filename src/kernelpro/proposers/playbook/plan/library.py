@@ -1,0 +1,79 @@
+"""Operators left to torch, and making a value available to Python as a tensor."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from kernelpro.proposers.playbook.plan.axes import contiguous
+from kernelpro.proposers.playbook.plan.draft import BufferView, Internal, Number
+from kernelpro.proposers.playbook.plan.ir import Buffer
+from kernelpro.proposers.playbook.plan.operators import VIEW_OPS
+from kernelpro.proposers.playbook.plan.planner import Planner, Unfusable, references
+from kernelpro.schema.graph import GraphNode
+
+
+class Unplannable(Exception):
+    """The graph cannot be written as straight-line code; the message says why."""
+
+
+def call(planner: Planner, node: GraphNode) -> None:
+    """Leave ``node`` to torch."""
+    reads = []
+    for name in dict.fromkeys(references((node.args, node.kwargs))):
+        if isinstance(planner.values.get(name), Number) and name not in planner.nodes:
+            continue
+        require_tensor(planner, name)
+        reads.append(planner.variables[name])
+    changed = replace(
+        node, args=renamed(node.args, planner.variables),
+        kwargs=renamed(node.kwargs, planner.variables),
+    )  # fmt: skip
+    step = planner.call(changed, view=node.op in VIEW_OPS, reads=reads)
+    planner.variables[node.name] = node.name
+    planner.producer[node.name] = step
+    if len(node.outputs) == 1:
+        spec = node.outputs[0]
+        stride = tuple(spec.stride) if spec.stride is not None else contiguous(spec.shape)
+        view = BufferView(node.name, spec.shape, stride, 0, spec.dtype)
+        planner.buffers[node.name] = Buffer(
+            node.name, spec.shape, stride, spec.dtype, "temporary"
+        )
+        planner.values[node.name] = view
+
+
+def require_tensor(planner: Planner, name: str) -> None:
+    """Make graph value ``name`` available as a Python variable."""
+    if name in planner.variables:
+        return
+    value = planner.values.get(name)
+    if isinstance(value, Internal):
+        try:
+            planner.variables[name] = planner.spill(value).buffer
+            return
+        except Unfusable as error:
+            raise Unplannable(f"{name}: {error}") from None
+    if isinstance(value, BufferView):
+        whole = planner.buffers[value.buffer]
+        if (whole.shape, whole.stride, 0) == (value.shape, value.stride, value.offset):
+            planner.variables[name] = value.buffer
+            return
+    if name not in planner.nodes:
+        raise Unplannable(f"{name} has no value")
+    node = planner.nodes[name]
+    kept = planner.values.get(name)
+    call(planner, node)
+    if kept is not None:
+        planner.values[name] = kept
+
+
+def renamed(value: Any, variables: dict[str, str]) -> Any:
+    if isinstance(value, dict):
+        if set(value) == {"ref"}:
+            return {"ref": variables.get(value["ref"], value["ref"])}
+        return {k: renamed(v, variables) for k, v in value.items()}
+    if isinstance(value, tuple):
+        return tuple(renamed(v, variables) for v in value)
+    if isinstance(value, list):
+        return [renamed(v, variables) for v in value]
+    return value

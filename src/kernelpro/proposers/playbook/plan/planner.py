@@ -1,0 +1,401 @@
+"""Graph to plan: walks the exported operators and grows fused kernels greedily.
+
+Each operator is lowered (``lower``) to primitives on *values*: windows on memory, numbers, or
+values internal to a draft kernel. A primitive joins the draft of one of its operands if the axes
+agree and no cycle through other steps arises; otherwise it starts a new draft and its operands are
+written to memory. Operators that cannot be lowered become library calls.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Sequence
+from typing import Literal
+
+from kernelpro.proposers.playbook.plan import operators
+from kernelpro.proposers.playbook.plan.axes import Dims, Mismatch, contiguous, reshape
+from kernelpro.proposers.playbook.plan.draft import (
+    BufferView,
+    Draft,
+    DraftNode,
+    Internal,
+    Number,
+    Value,
+)  # fmt: skip
+from kernelpro.proposers.playbook.plan.ir import AtenCall, Buffer
+from kernelpro.schema.graph import Graph, GraphNode
+
+Grouping = Literal["full", "vertical", "single"]
+"""``full``: also operators that merely read the same tensor share a kernel; ``vertical``: only
+producer and consumer; ``single``: every graph operator its own kernel."""
+
+HEAVY_GROWTH = 12.0
+"""Weight above which a small value is stored rather than recomputed for every row (chosen)."""
+
+
+class Unfusable(Exception):
+    """The operator stays with torch; the message says why."""
+
+
+class Planner:
+    """State of one planning run. Use :func:`kernelpro.proposers.playbook.plan.make_plan`."""
+
+    def __init__(self, graph: Graph, grouping: Grouping) -> None:
+        self.graph = graph
+        self.grouping = grouping
+        self.counter = itertools.count(1)
+        self.values: dict[str, Value | tuple[Value | None, ...]] = {}
+        self.buffers: dict[str, Buffer] = {}
+        self.producer: dict[str, int] = {}
+        self.drafts: dict[int, Draft] = {}
+        self.calls: dict[int, AtenCall] = {}
+        self.deps: dict[int, set[int]] = {}
+        self.moved: dict[int, tuple[int, int]] = {}
+        self.spilled: dict[tuple[int, int, Dims], BufferView] = {}
+        self.variables: dict[str, str] = {}
+        self.reasons: dict[str, str] = {}
+        self.nodes = {node.name: node for node in graph.nodes}
+        self.last_use = _last_uses(graph)
+        self.position = 0
+        self.current = ""
+
+    # ---- values ---------------------------------------------------------------------------
+
+    def internal(self, value: Internal) -> Internal:
+        """``value`` with the draft it lives in now and its axes resolved."""
+        draft, node = value.draft, value.node
+        while draft in self.moved:
+            draft, offset = self.moved[draft]
+            node += offset
+        dims = self.drafts[draft].axes.resolve(value.dims)
+        return Internal(draft, node, dims, value.shape, value.dtype)
+
+    def compute(
+        self, op: str, args: Sequence[Value], shape: tuple[int, ...], dtype: str,
+        operand_types: Sequence[str], result_type: str,
+    ) -> Value:  # fmt: skip
+        """Apply primitive ``op``; raises ``Unfusable`` if no loop nest can hold it."""
+        given = [self.internal(a) if isinstance(a, Internal) else a for a in args]
+        for base in [*self._candidates(given), None]:
+            made = self._join(base, op, given, shape, operand_types, result_type)
+            if made is not None:
+                draft, node, dims = made
+                return Internal(draft, node, dims, shape, dtype)
+        raise Unfusable(f"{op}: no common loop nest for its operands")
+
+    def _join(
+        self, base: int | None, op: str, args: Sequence[Value], shape: tuple[int, ...],
+        operand_types: Sequence[str], result_type: str,
+    ) -> tuple[int, int, Dims] | None:  # fmt: skip
+        attempt = Attempt(self, base)
+        try:
+            operands = [
+                attempt.operand(a, t) for a, t in zip(args, operand_types, strict=True)
+            ]
+            dims = attempt.draft.broadcast([d for _, d in operands], shape)
+            node = DraftNode("compute", op, tuple(i for i, _ in operands), dims, result_type)
+            index = attempt.draft.add(node)
+            attempt.check()
+        except Mismatch:
+            return None
+        return attempt.commit(), index, dims
+
+    def reduce(
+        self, op: str, arg: Value, dims: Sequence[int], *, keepdim: bool, dtype: str,
+        operand_type: str, result_type: str,
+    ) -> Value:  # fmt: skip
+        """Reduce ``arg`` over ``dims`` (non-negative, non-empty); raises ``Unfusable``."""
+        if isinstance(arg, Number):
+            raise Unfusable("reduction of a constant")
+        given = self.internal(arg) if isinstance(arg, Internal) else arg
+        shape = tuple(
+            1 if i in dims else s for i, s in enumerate(given.shape) if keepdim or i not in dims
+        )
+        for base in [*self._candidates([given]), None]:
+            attempt = Attempt(self, base)
+            try:
+                node, own = attempt.operand(given, operand_type)
+                index, left = attempt.add_reduce(op, node, own, dims, result_type)
+                attempt.check()
+            except Mismatch:
+                continue
+            kept = tuple(
+                () if i in dims else d for i, d in enumerate(left) if keepdim or i not in dims
+            )
+            return Internal(attempt.commit(), index, kept, shape, dtype)
+        raise Unfusable(f"{op}: no loop nest for this reduction")
+
+    def _candidates(self, args: Sequence[Value]) -> list[int]:
+        """Drafts that could take an operator on ``args``, most promising first."""
+        own = [a.draft for a in args if isinstance(a, Internal)]
+        found = sorted(set(own), key=lambda d: (-len(self.drafts[d].domain()), -d))
+        if self.grouping == "full":
+            views = {a for a in args if isinstance(a, BufferView)}
+            for number, draft in sorted(self.drafts.items(), reverse=True):
+                if number not in found and any(
+                    n.view in views and draft.flat(n.dims) == draft.domain()
+                    for n in draft.nodes
+                    if n.view is not None
+                ):
+                    found.append(number)
+        if self.grouping == "single":
+            found = [d for d in found if self.drafts[d].covers == [self.current]]
+        return found
+
+    # ---- memory ---------------------------------------------------------------------------
+
+    def spill_view(self, value: Internal) -> BufferView:
+        """The window a stored copy of ``value`` has (or would have) in memory."""
+        key = (value.draft, value.node, value.dims)
+        if key in self.spilled:
+            return self.spilled[key]
+        name = self._fresh_name(self._graph_name(value) or self.current)
+        stride = contiguous(value.shape)
+        return BufferView(name, value.shape, stride, 0, value.dtype)
+
+    def spill(self, value: Internal) -> BufferView:
+        """Store ``value``; returns where. Raises ``Unfusable`` if the nest cannot store it."""
+        value = self.internal(value)
+        key = (value.draft, value.node, value.dims)
+        if key not in self.spilled:
+            draft = self.drafts[value.draft]
+            if not draft.spans(value.dims):
+                raise Unfusable("value covers only part of its kernel's axes")
+            view = self.spill_view(value)
+            draft.stored.setdefault(value.node, []).append((view, value.dims))
+            self.add_buffer(view, value.draft)
+            self.spilled[key] = view
+        return self.spilled[key]
+
+    def add_buffer(self, view: BufferView, producer: int) -> None:
+        """Register a temporary written by step ``producer``."""
+        self.buffers[view.buffer] = Buffer(
+            view.buffer, view.shape, view.stride, view.dtype, "temporary"
+        )
+        self.producer[view.buffer] = producer
+
+    def _fresh_name(self, stem: str) -> str:
+        names = itertools.chain([stem], (f"{stem}_t{i}" for i in itertools.count(1)))
+        return next(n for n in names if n not in self.buffers)
+
+    def _graph_name(self, value: Internal) -> str | None:
+        for name, known in self.values.items():
+            if isinstance(known, Internal) and known.shape == value.shape:
+                now = self.internal(known)
+                if (now.draft, now.node, now.dims) == (value.draft, value.node, value.dims):
+                    return name
+        return None
+
+    def pending(self, draft: int) -> Iterable[Internal]:
+        """Graph values inside ``draft`` that later operators or the outputs still need."""
+        for name, known in self.values.items():
+            members = known if isinstance(known, tuple) else (known,)
+            if self.last_use.get(name, -1) > self.position:
+                for member in members:
+                    if isinstance(member, Internal):
+                        now = self.internal(member)
+                        if now.draft == draft:
+                            yield now
+
+    def reshaped(self, value: Internal, shape: tuple[int, ...]) -> Internal | None:
+        """``value`` with its dimensions regrouped, if its loop nest allows."""
+        value = self.internal(value)
+        draft = self.drafts[value.draft].copy()
+        made = reshape(draft.axes, value.dims, shape, draft.fresh_number())
+        if made is None:
+            return None
+        self.drafts[value.draft] = draft
+        return Internal(value.draft, value.node, made[0], shape, value.dtype)
+
+    # ---- steps ----------------------------------------------------------------------------
+
+    def new_step(self) -> int:
+        """A number for a new step without dependencies."""
+        step = next(self.counter)
+        self.deps[step] = set()
+        return step
+
+    def depend(self, step: int, on: Iterable[int]) -> None:
+        """Record that ``step`` runs after the steps ``on``, transitively."""
+        added = {s for p in on if p != step for s in {p, *self.deps[p]}}
+        for other, known in self.deps.items():
+            if other == step or step in known:
+                known |= added
+
+    def call(self, node: GraphNode, *, view: bool, reads: Iterable[str]) -> int:
+        """Append a library call that reads the Python variables ``reads``."""
+        step = self.new_step()
+        self.calls[step] = AtenCall(node, view)
+        self.depend(step, [self.producer[r] for r in reads if r in self.producer])
+        return step
+
+
+class Attempt:
+    """One try at adding an operator to a draft; nothing changes until :meth:`commit`."""
+
+    def __init__(self, planner: Planner, base: int | None) -> None:
+        self.planner = planner
+        self.base = base
+        if base is None:
+            self.draft = Draft(0, planner.counter)
+        else:
+            self.draft = planner.drafts[base].copy()
+        self.before = {} if base is None else {base: self.draft.domain()}
+        self.absorbed: dict[int, int] = {}
+        self.spills: list[Internal] = []
+        self.reads: set[int] = set()
+
+    def operand(self, value: Value, dtype: str) -> tuple[int, Dims]:
+        """The node (of type ``dtype``) and dims that stand for ``value`` in this draft."""
+        if isinstance(value, Number):
+            return self.draft.constant(_as_type(value.value, dtype), dtype), ()
+        if isinstance(value, Internal):
+            node, dims = self._inside(value)
+        else:
+            node, dims = self._from_memory(value)
+        have = self.draft.nodes[node].dtype
+        if have != dtype:
+            cast = DraftNode("compute", "cast", (node,), self.draft.nodes[node].dims, dtype)
+            node = self.draft.add(cast)
+        return node, dims
+
+    def _inside(self, value: Internal) -> tuple[int, Dims]:
+        if value.draft == self.base:
+            return value.node, self.draft.axes.resolve(value.dims)
+        if value.draft not in self.absorbed:
+            if not self._can_absorb(value.draft):
+                self.spills.append(value)
+                self.reads.add(value.draft)
+                if not self.planner.drafts[value.draft].spans(value.dims):
+                    raise Mismatch("operand cannot be stored")
+                return self._from_memory(self.planner.spill_view(value))
+            other = self.planner.drafts[value.draft]
+            self.absorbed[value.draft] = self.draft.absorb(other)
+            self.before[value.draft] = other.domain()
+        return value.node + self.absorbed[value.draft], self.draft.axes.resolve(value.dims)
+
+    def _can_absorb(self, other: int) -> bool:
+        if self.base is None or self.planner.grouping == "single":
+            return False
+        deps = self.planner.deps
+        if other in deps[self.base] or self.base in deps[other]:
+            return False
+        return self.draft.reduced is None or self.planner.drafts[other].reduced is None
+
+    def _from_memory(self, view: BufferView) -> tuple[int, Dims]:
+        if view.buffer in self.planner.producer:
+            self.reads.add(self.planner.producer[view.buffer])
+        return self.draft.load(view, operators.compute_type(view.dtype))
+
+    def add_reduce(
+        self, op: str, node: int, own: Dims, dims: Sequence[int], result_type: str
+    ) -> tuple[int, Dims]:
+        """Add a reduce node over tensor dimensions ``dims``; raises ``Mismatch``."""
+        draft = self.draft
+        over = tuple(own[i] for i in dims)
+        axes = draft.flat(over)
+        sizes = [draft.axes.size(d) for d in over]
+        atoms = 1
+        for axis in axes:
+            atoms *= draft.axes.sizes[axis]
+        expected = 1
+        for size in sizes:
+            expected *= size
+        if not axes or atoms != expected:
+            raise Mismatch("reduction over a constant dimension")
+        if draft.reduced is not None and draft.reduced_axes() != axes:
+            raise Mismatch("another set of axes is reduced here")
+        if draft.flat(own) != draft.domain():
+            raise Mismatch("operand does not cover the loop nest")
+        left = tuple(() if i in dims else d for i, d in enumerate(own))
+        draft.reduced = tuple(sorted(axes))
+        index = draft.add(
+            DraftNode("reduce", op, (node,), left, result_type, reduced_dims=over)
+        )
+        return index, left
+
+    def check(self) -> None:
+        """Raise ``Mismatch`` if the grown draft would be wrong, cyclic or wasteful."""
+        self.draft.check()
+        deps = self.planner.deps
+        members = {*self.absorbed} | ({self.base} if self.base is not None else set())
+        if self.reads & members or any(m in deps[r] for m in members for r in self.reads):
+            raise Mismatch("the kernel would wait for itself")
+        domain = self.draft.domain()
+        for number, before in self.before.items():
+            if domain != {*self.draft.axes.atoms(before)}:
+                self._check_growth(number)
+
+    def _check_growth(self, number: int) -> None:
+        """A nest may gain axes only if nothing in it must be stored at its old extent."""
+        draft = self.planner.drafts[number]
+        kinds = [n.op for n in draft.nodes if n.kind == "compute"]
+        weight = sum(operators.COMPUTE[op].weight for op in kinds)
+        if weight > HEAVY_GROWTH or draft.stored or any(self.planner.pending(number)):
+            raise Mismatch("values of smaller extent are dear or needed elsewhere")
+
+    def commit(self) -> int:
+        """Make the attempt real; returns the draft's number."""
+        planner = self.planner
+        if self.base is None:
+            self.base = planner.new_step()
+            self.draft.number = self.base
+        step = self.base
+        for value in self.spills:
+            planner.spill(value)
+        planner.drafts[step] = self.draft
+        for other, offset in self.absorbed.items():
+            planner.moved[other] = (step, offset)
+            del planner.drafts[other]
+            _replace_step(planner, other, step)
+        planner.depend(step, self.reads)
+        if planner.current not in self.draft.covers:
+            self.draft.covers.append(planner.current)
+        return step
+
+
+def _replace_step(planner: Planner, old: int, new: int) -> None:
+    planner.deps[new] |= planner.deps.pop(old)
+    for known in planner.deps.values():
+        if old in known:
+            known.discard(old)
+            known |= {new, *planner.deps[new]}
+        elif new in known:
+            known |= planner.deps[new]
+    for name, step in planner.producer.items():
+        if step == old:
+            planner.producer[name] = new
+    planner.spilled = {
+        ((new, node + planner.moved[old][1], dims) if draft == old else (draft, node, dims)): view
+        for (draft, node, dims), view in planner.spilled.items()
+    }
+
+
+def _as_type(value: float | int | bool, dtype: str) -> float | int | bool:
+    if dtype == "bool":
+        return bool(value)
+    return float(value) if dtype.startswith("float") else int(value)
+
+
+def _last_uses(graph: Graph) -> dict[str, int]:
+    """Value name -> index of the last node that reads it; outputs count as one past the end."""
+    found: dict[str, int] = {}
+    for index, node in enumerate(graph.nodes):
+        for name in references((node.args, node.kwargs)):
+            found[name] = index
+    for name in references((graph.outputs, graph.mutations)):
+        found[name] = len(graph.nodes)
+    return found
+
+
+def references(value: object) -> Iterable[str]:
+    """Names of the graph values mentioned in JSON ``value``."""
+    if isinstance(value, dict):
+        if set(value) == {"ref"}:
+            yield value["ref"]
+        else:
+            for part in value.values():
+                yield from references(part)
+    elif isinstance(value, list | tuple):
+        for part in value:
+            yield from references(part)
