@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.profiling.cpu.compiled import needs_tools
 
 from kernelpro.hardware.base import probe
 from kernelpro.problems import load_problem
@@ -15,6 +14,8 @@ from kernelpro.schema.codec import dumps, loads
 from kernelpro.schema.hardware import Peaks
 from kernelpro.schema.problem import Problem
 from kernelpro.schema.profile import Profile
+
+from .cpu.compiled import needs_tools
 
 pytestmark = needs_tools
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.profiling.cpu.compiled import AVX2, AVX512, build, kernel_of, needs_tools
 
 from kernelpro.profiling.cpu.native import native_kernels
 from kernelpro.schema.build import Artifact
+
+from .compiled import AVX2, AVX512, build, kernel_of, needs_tools
 
 pytestmark = needs_tools
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.profiling.cpu.compiled import build, needs_tools
 
 from kernelpro.profiling.cpu.vectoriser import parse, read_report
 from kernelpro.schema.profile import Missing
+
+from .compiled import build, needs_tools
 
 GCC = """
 /b/k.cpp:10:27: optimized: loop vectorized using 64 byte vectors
