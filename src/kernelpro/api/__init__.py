@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from kernelpro.api.diagnosis import diagnose, tools
 from kernelpro.api.evaluation import evaluate, lint, profile
-from kernelpro.api.machine import calibrate, doctor
+from kernelpro.api.external import ask, finish, start, tell
+from kernelpro.api.machine import calibrate, doctor, unusable
 from kernelpro.api.optimize import optimize, resume
 from kernelpro.api.reporting import render_report, report
 from kernelpro.api.runs import (
@@ -22,6 +23,7 @@ from kernelpro.api.runs import (
 )
 
 __all__ = [
+    "ask",
     "calibrate",
     "diagnose",
     "diff_runs",
@@ -29,6 +31,7 @@ __all__ = [
     "evaluate",
     "export_run",
     "find_run",
+    "finish",
     "lint",
     "list_runs",
     "optimize",
@@ -38,6 +41,9 @@ __all__ = [
     "resume",
     "show_node",
     "show_run",
+    "start",
+    "tell",
     "tools",
+    "unusable",
     "verify_run",
 ]

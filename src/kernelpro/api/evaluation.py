@@ -88,7 +88,7 @@ def judge(
     from kernelpro.evaluation.referee import Referee
     from kernelpro.hardware import peaks as device_peaks
     from kernelpro.problems.export import export_graphs
-    from kernelpro.profiling import profile_candidate
+    from kernelpro.profiling.profiler import profile_candidate
 
     loaded, machine = load(problem, inputs, precision), probe_device(device)
     source, cache = read_candidate(candidate), environ.cache_root()

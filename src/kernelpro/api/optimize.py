@@ -10,6 +10,7 @@ from typing import Any
 from kernelpro import __version__, environ
 from kernelpro.api.reporting import report
 from kernelpro.api.runs import find_run, show_run
+from kernelpro.errors import UserError
 from kernelpro.schema.config import Budget, EvaluationConfig, RunConfig
 from kernelpro.schema.event import Event
 from kernelpro.schema.guidance import Arm
@@ -20,6 +21,7 @@ from kernelpro.schema.search import Objective
 Listener = Callable[[Event], None]
 """Receives every event right after it was recorded."""
 DEFAULT_EVALUATIONS = 30
+EXTERNAL = "external"
 
 
 def optimize(
@@ -58,6 +60,8 @@ def optimize(
     from kernelpro.loop.run import start_run
     from kernelpro.problems.loader import load_problem
 
+    if model == EXTERNAL:
+        raise UserError("A run with your own candidates begins with: kernelpro start PROBLEM")
     loaded = load_problem(problem, inputs=inputs, precision=precision)
     config = RunConfig(
         device=resolve_device(device),

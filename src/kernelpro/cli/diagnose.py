@@ -22,7 +22,7 @@ def diagnose(
     ],
     candidate: Annotated[
         Path | None,
-        typer.Argument(metavar="[CANDIDATE]", help="Python file with class ModelNew."),
+        typer.Argument(metavar="CANDIDATE", help="Python file with class ModelNew."),
     ] = None,
     device: options.Device = "auto",
     tool: Annotated[

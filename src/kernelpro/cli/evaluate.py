@@ -103,7 +103,7 @@ def register(app: typer.Typer) -> None:
     )(evaluate)
     app.command(
         short_help="Show how a candidate runs.",
-        epilog="\b\nExample:\n  kernelpro profile examples/rms_norm.py mine.py --json > mine.json\n",
+        epilog="\b\nExample:\n  kernelpro profile my_op.py mine.py --json > mine.json\n",
     )(profile)
     app.command(
         short_help="Check whether a problem is worth it.",

@@ -24,7 +24,7 @@ def doctor(json: options.Json = False) -> None:
         from kernelpro.dashboard.pages import doctor_page
 
         say(doctor_page(checks))
-    if any(check.status == "fail" for check in checks):
+    if api.unusable(checks):
         raise typer.Exit(CANNOT)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 
@@ -21,44 +21,17 @@ Examples:
 
 
 def optimize(
-    problem: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="[PROBLEM]",
-            help="KernelBench-style file (Model, get_inputs, get_init_inputs) or "
-            "package.module:Class.",
-            show_default=False,
-        ),
-    ] = None,
-    resume: Annotated[
-        str | None,
-        typer.Option(metavar="RUN", help="Go on with a run instead.", show_default=False),
-    ] = None,
+    problem: options.OptionalProblem = None,
+    resume: options.Resume = None,
     device: options.Device = "auto",
-    model: Annotated[
-        str,
-        typer.Option(
-            metavar="WRITER",
-            help="Who writes: playbook (offline, no key), or provider:model.",
-        ),
-    ] = "playbook",
-    evaluations: Annotated[
-        int | None, typer.Option(metavar="N", help="Stop after N evaluations.  [default: 30]")
-    ] = None,
-    minutes: Annotated[
-        float | None, typer.Option(metavar="M", help="Stop after M minutes.")
-    ] = None,
-    target_speedup: Annotated[
-        float | None, typer.Option(metavar="X", help="Stop at X times the speed of eager.")
-    ] = None,
-    search: Annotated[
-        str, typer.Option(metavar="NAME", help="mcts, greedy, beam, best-of-n or random.")
-    ] = "mcts",
-    objective: Annotated[
-        str, typer.Option(metavar="NAME", help="latency, energy, edp, ed2p or lexicographic.")
-    ] = "latency",
+    model: options.Model = "playbook",
+    evaluations: options.Evaluations = None,
+    minutes: options.Minutes = None,
+    target_speedup: options.TargetSpeedup = None,
+    search: options.Search = "mcts",
+    objective: options.Objective = "latency",
     precision: options.Precision = None,
-    seed: Annotated[int, typer.Option(help="Same seed and problem: same attempts.")] = 0,
+    seed: options.Seed = 0,
     runs: options.Runs = None,
     json: options.Json = False,
     quiet: options.Quiet = False,

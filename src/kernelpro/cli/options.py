@@ -58,3 +58,35 @@ Precision = Annotated[
         show_default=False,
     ),
 ]
+OptionalProblem = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="PROBLEM",
+        help="KernelBench-style file (Model, get_inputs, get_init_inputs) or package.module:Class.",
+        show_default=False,
+    ),
+]
+Resume = Annotated[
+    str | None,
+    typer.Option(metavar="RUN", help="Go on with a run instead.", show_default=False),
+]
+Model = Annotated[
+    str,
+    typer.Option(
+        metavar="WRITER", help="Who writes: playbook (offline, no key), or provider:model."
+    ),
+]
+Evaluations = Annotated[
+    int | None, typer.Option(metavar="N", help="Stop after N evaluations.  [default: 30]")
+]
+Minutes = Annotated[float | None, typer.Option(metavar="M", help="Stop after M minutes.")]
+TargetSpeedup = Annotated[
+    float | None, typer.Option(metavar="X", help="Stop at X times the speed of eager.")
+]
+Search = Annotated[
+    str, typer.Option(metavar="NAME", help="mcts, greedy, beam, best-of-n or random.")
+]
+Objective = Annotated[
+    str, typer.Option(metavar="NAME", help="latency, energy, edp, ed2p or lexicographic.")
+]
+Seed = Annotated[int, typer.Option(help="Same seed and problem: same attempts.")]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeVar, get_args
+import sys
+from typing import TYPE_CHECKING, Any, get_args
 
 import typer
 
@@ -11,7 +12,8 @@ from kernelpro.errors import UserError
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
-Choice = TypeVar("Choice", bound=str)
+PIPE_WIDTH = 120
+"""Columns of a page that goes to a file or a pipe, so that nothing is cut short."""
 
 
 def say_json(value: Any) -> None:
@@ -35,7 +37,9 @@ def stdout_console() -> Console:
 
     from kernelpro import environ
 
-    return Console(highlight=False, markup=False, emoji=False, no_color=environ.plain_output())
+    width = None if sys.stdout.isatty() else PIPE_WIDTH
+    return Console(highlight=False, markup=False, emoji=False, width=width,
+                   no_color=environ.plain_output())  # fmt: skip
 
 
 def stderr_console() -> Console:

@@ -12,12 +12,13 @@ from rich.text import Text
 
 from kernelpro.dashboard.drawing import ACCENT, FAIL, QUIET, safe, times
 from kernelpro.schema.finding import Diagnosis, Finding, KernelDiagnosis, Severity
+from kernelpro.schema.guidance import Guidance
 from kernelpro.schema.hardware import Peaks
 from kernelpro.schema.outcome import Correctness, Outcome
 from kernelpro.schema.profile import KernelProfile, Profile
 from kernelpro.store.listing import RunSummary
 from kernelpro.text import format_si, format_us, printable
-from kernelpro.views.words import SIDE_WORD, plain, status_word
+from kernelpro.views.words import SIDE_WORD, plain, status_word, stop_word
 
 SEVERITY_STYLE = {
     Severity.CRITICAL: f"bold {FAIL}",
@@ -38,6 +39,8 @@ class DoctorCheck(Protocol):
     def detail(self) -> str: ...
     @property
     def remedy(self) -> str: ...
+    @property
+    def needed_for(self) -> str: ...
 
 
 class ToolRow(Protocol):
@@ -57,7 +60,8 @@ def grid(*heads: str, right: Iterable[int] = ()) -> Table:
     """A table without lines."""
     table = Table(box=None, pad_edge=False, header_style=QUIET, show_header=any(heads))
     for number, head in enumerate(heads):
-        table.add_column(head, justify="right" if number in set(right) else "left")
+        table.add_column(head, justify="right" if number in set(right) else "left",
+                         no_wrap=number == 0, overflow="fold")  # fmt: skip
     return table
 
 
@@ -80,6 +84,19 @@ def outcome_page(outcome: Outcome) -> RenderableType:
     if outcome.correctness is not None:
         parts += [Text(""), _correctness(outcome.correctness)]
     parts += _checks(outcome)
+    return Group(*parts)
+
+
+def told_page(
+    node_id: str, outcome: Outcome, guidance: Guidance | None, already: bool, stopped: str | None
+) -> RenderableType:
+    """The verdict on an answer, and the advice for the next one."""
+    note = " (answered before; nothing was evaluated again)" if already else ""
+    parts: list[RenderableType] = [Text(f"{node_id}{note}", style=QUIET), outcome_page(outcome)]
+    if guidance is not None:
+        parts += [Text(""), Text("what to do next", style="bold"), Text(printable(guidance.text))]
+    if stopped is not None:
+        parts += [Text(""), Text(f"The run has ended: {stop_word(stopped)}.", style="bold")]
     return Group(*parts)
 
 
@@ -208,13 +225,14 @@ def lint_page(labels: Sequence[str], evidence: Mapping[str, Any]) -> RenderableT
 
 def doctor_page(checks: Sequence[DoctorCheck]) -> RenderableType:
     """Every check with what was found and, where something is wrong, how to mend it."""
-    style = {"ok": ACCENT, "warn": "yellow", "fail": f"bold {FAIL}"}
     table = grid("", "", "")
     for check in checks:
+        style = {"ok": ACCENT, "missing": "yellow"}.get(check.status, FAIL)
         found = Text(safe(check.detail))
-        if check.status != "ok" and check.remedy:
-            found.append(f"\n{safe(check.remedy)}", style=QUIET)
-        table.add_row(Text(check.status, style=style.get(check.status, "")), check.name, found)
+        if check.status != "ok":
+            for label, text in (("for", check.needed_for), ("mend", check.remedy)):
+                found.append(f"\n{label}: {safe(text)}" if text else "", style=QUIET)
+        table.add_row(Text(check.status, style=style), check.name, found)
     return table
 
 
@@ -233,8 +251,8 @@ def peaks_page(peaks: Peaks) -> RenderableType:
 
 def tools_page(rows: Sequence[ToolRow]) -> RenderableType:
     """Tools with their track record here, beside the paper's figures."""
-    table = grid("tool", "device", "shown", "acted on", "above 1.5x", "mean gain", "predicted",
-                 "paper's gain", right=range(2, 8))  # fmt: skip
+    table = grid("tool", "device", "shown", "acted on", "1.5x hits", "gain", "predicted", "paper",
+                 right=range(2, 8))  # fmt: skip
     for row in rows:
         paper = f"{row.paper.mean_gain:.2f}x" if row.paper else ""
         if not row.records:

@@ -27,6 +27,9 @@ class Proposer(Protocol):
 
 PROPOSERS = Registry(
     "proposer",
-    {"playbook": "kernelpro.proposers.playbook.writer:PlaybookWriter"},
+    {
+        "playbook": "kernelpro.proposers.playbook.writer:PlaybookWriter",
+        "external": "kernelpro.proposers.external:ExternalWriter",
+    },
 )
 """Name -> class; constructed with no arguments by ``loop.assemble``."""

@@ -1,0 +1,228 @@
+"""Ask and tell: a person or an agent writes the candidates, kernelpro judges and advises.
+
+Everything is in the run folder, so each call may come from another process, or after a crash.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from kernelpro import environ
+from kernelpro.api.evaluation import load, read_candidate
+from kernelpro.api.optimize import EXTERNAL, budget_of, write_results
+from kernelpro.api.runs import find_run, show_run
+from kernelpro.errors import UserError
+from kernelpro.schema.candidate import Mode, Proposal
+from kernelpro.schema.config import EvaluationConfig, RunConfig
+from kernelpro.schema.event import NodeFinished
+from kernelpro.schema.guidance import Guidance
+from kernelpro.schema.outcome import Outcome
+from kernelpro.schema.problem import Precision
+from kernelpro.schema.proposal_request import ProposalRequest
+from kernelpro.schema.result import RunResult
+from kernelpro.schema.search import StopReason
+from kernelpro.store.sqlite import RunStore
+
+if TYPE_CHECKING:
+    from kernelpro.loop.session import Session
+
+
+class Started(NamedTuple):
+    """A run that waits for its first candidate."""
+
+    run_id: str
+    folder: str
+
+
+class Request(NamedTuple):
+    """One open request of a run."""
+
+    run_id: str
+    request: int
+    """What ``tell`` is given with the answer."""
+    parent: str | None
+    mode: Mode
+    prompt: str
+    """Everything a writer needs, as Markdown."""
+
+
+class Told(NamedTuple):
+    """What came of an answer."""
+
+    run_id: str
+    request: int
+    node: str
+    outcome: Outcome
+    guidance: Guidance | None
+    best: str | None
+    """Best node so far."""
+    duplicate_of: str | None
+    """An earlier node with the same source, whose outcome this is."""
+    already: bool = False
+    """True if the request had been answered before: this is that answer's outcome."""
+    stopped: StopReason | None = None
+    """Set if this answer ended the run."""
+
+
+def start(
+    problem: Any,
+    *,
+    inputs: Any = None,
+    precision: Precision | None = None,
+    device: str = "auto",
+    evaluations: int | None = None,
+    search: str = "mcts",
+    seed: int = 0,
+    evaluation: EvaluationConfig | None = None,
+    runs_root: Path | str | None = None,
+) -> Started:
+    """Begin a run whose candidates come through :func:`tell`."""
+    from kernelpro.hardware import resolve_device
+    from kernelpro.loop.run import create_run
+
+    config = RunConfig(
+        device=resolve_device(device), writer=EXTERNAL, search=search, seed=seed,
+        budget=budget_of(evaluations, None, None), evaluation=evaluation or EvaluationConfig(),
+    )  # fmt: skip
+    root = Path(runs_root) if runs_root is not None else environ.runs_root()
+    folder = create_run(
+        load(problem, inputs, precision), config, runs_root=root, cache_root=environ.cache_root()
+    )
+    return Started(folder.name, str(folder))
+
+
+def ask(run: Path | str, *, count: int = 1, runs_root: Path | str | None = None) -> list[Request]:
+    """The open requests of a run; makes up to ``count`` new ones if none is open.
+
+    Empty if the run is over: its budget is used up, or the search has nothing left to expand.
+    """
+    from kernelpro.proposers.external import request_text
+
+    folder = _external(run, runs_root)
+    with _session(folder) as session:
+        requests = [] if session.state.stopped else session.requests(count)
+        return [
+            Request(
+                run_id=folder.name, request=request.ask.id, parent=request.ask.parent_id,
+                mode=request.ask.mode, prompt=request_text(request),
+            )
+            for request in requests
+        ]  # fmt: skip
+
+
+def tell(
+    run: Path | str,
+    candidate: Path | str,
+    *,
+    request: int | None = None,
+    title: str = "",
+    rationale: str = "",
+    runs_root: Path | str | None = None,
+) -> Told:
+    """Evaluate ``candidate`` (a path or its text) as the answer to an open ``request``.
+
+    ``request`` None takes the only open one. Telling the same request twice gives the first
+    answer's outcome again and evaluates nothing. An answer that uses up the budget ends the run:
+    the finalists are measured again, and ``best.py`` and the report are written.
+    """
+    from kernelpro.loop.run import opened
+    from kernelpro.loop.stopping import reason_to_stop
+    from kernelpro.proposers.external import ExternalWriter
+
+    folder, source = _external(run, runs_root), read_candidate(candidate)
+    if request is not None and (answered := _answered(folder, request)) is not None:
+        return answered
+    with opened(folder, cache_root=environ.cache_root()) as controller:
+        session = controller.session
+        wanted = _chosen(request, [] if session.state.stopped else session.requests(1))
+        proposal = Proposal(
+            source=source, mode=wanted.ask.mode, title=title or _title(candidate, wanted),
+            rationale=rationale, writer=EXTERNAL,
+        )  # fmt: skip
+        controller.writer = ExternalWriter(proposal)
+        finished = controller.finish(wanted, proposal)
+        best = session.state.strategy.best()
+        if reason_to_stop(session.state, session.elapsed_s()) is None:
+            return _told(folder, finished, best)
+        result = controller.run()
+    write_results(result)
+    return _told(folder, finished, best)._replace(stopped=result.stop_reason)
+
+
+def finish(run: Path | str, *, runs_root: Path | str | None = None) -> RunResult:
+    """End a run of :func:`start` now: measure the finalists again, write best file and report."""
+    from kernelpro.loop.outcome_of_run import result_of
+    from kernelpro.loop.run import opened
+
+    folder = _external(run, runs_root)
+    with opened(folder, cache_root=environ.cache_root()) as controller:
+        controller.remeasure_finalists()
+        stopped = controller.session.stop("exhausted", "ended by its writer")
+        result = result_of(controller.state, folder, stopped)
+    write_results(result)
+    return result
+
+
+@contextlib.contextmanager
+def _session(folder: Path) -> Iterator[Session]:
+    """The run open for writing, without the processes that judging needs."""
+    from kernelpro.loop.assemble import strategy_of
+    from kernelpro.loop.run import started_of
+    from kernelpro.loop.session import Session
+    from kernelpro.loop.state import RunState
+
+    started = started_of(folder)
+    with RunStore.open(folder, writable=True) as store:
+        session = Session(store, RunState(started, strategy_of(started.config), store.event))
+        session.replay()
+        yield session
+
+
+def _external(run: Path | str, runs_root: Path | str | None) -> Path:
+    from kernelpro.loop.run import started_of
+
+    folder = find_run(run, runs_root=runs_root)
+    writer = started_of(folder).config.writer
+    if writer != EXTERNAL:
+        raise UserError(
+            f"The run {folder.name} is written by {writer}. Start one for your own candidates: "
+            "kernelpro start PROBLEM"
+        )
+    return folder
+
+
+def _chosen(number: int | None, requests: list[ProposalRequest]) -> ProposalRequest:
+    by_id = {request.ask.id: request for request in requests}
+    if not by_id:
+        raise UserError("The run is over: its budget is used up, or nothing is left to expand")
+    if number is None and len(by_id) == 1:
+        return requests[0]
+    if number is None:
+        raise UserError(f"Several requests are open, {sorted(by_id)}: say which one (--request)")
+    if number not in by_id:
+        raise UserError(f"Request {number} is not open; open: {sorted(by_id)}. See kernelpro ask")
+    return by_id[number]
+
+
+def _title(candidate: Path | str, request: ProposalRequest) -> str:
+    return candidate.name if isinstance(candidate, Path) else f"Answer to {request.ask.id}"
+
+
+def _answered(folder: Path, request: int) -> Told | None:
+    run = show_run(folder)
+    for finished in run.nodes.values():
+        if finished.tell.ask_id == request:
+            return _told(folder, finished, run.best_id)._replace(already=True)
+    return None
+
+
+def _told(folder: Path, finished: NodeFinished, best: str | None) -> Told:
+    assert finished.candidate is not None and finished.outcome is not None
+    return Told(
+        run_id=folder.name, request=finished.tell.ask_id, node=finished.candidate.id,
+        outcome=finished.outcome, guidance=finished.guidance, best=best,
+        duplicate_of=finished.duplicate_of,
+    )  # fmt: skip

@@ -1,0 +1,119 @@
+"""``kernelpro start | ask | tell``: you, or your agent, write the candidates."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from kernelpro.cli import options
+from kernelpro.cli.output import choice, say, say_json
+from kernelpro.errors import UserError
+
+NOT_ACCEPTED = 1
+EXAMPLE = """\
+\b
+Example:
+  kernelpro start my_op.py                 prints the run id
+  kernelpro ask latest > prompt.md         what to write, with advice
+  kernelpro tell latest mine.py            the verdict and what to do next
+  kernelpro tell latest --end              measure the best again, write best.py
+"""
+
+
+def start(
+    problem: options.Problem,
+    device: options.Device = "auto",
+    evaluations: options.Evaluations = None,
+    search: options.Search = "mcts",
+    seed: options.Seed = 0,
+    precision: options.Precision = None,
+    runs: options.Runs = None,
+    json: options.Json = False,
+) -> None:
+    """Begin a run on PROBLEM whose candidates you write. Prints the run id."""
+    from kernelpro import api
+    from kernelpro.schema.problem import Precision
+
+    started = api.start(
+        problem, device=device, evaluations=evaluations, search=search, seed=seed,
+        precision=choice(precision, Precision, "--precision"), runs_root=runs,
+    )  # fmt: skip
+    if json:
+        say_json(started)
+    else:
+        typer.echo(started.run_id)
+
+
+def ask(
+    run: options.Run = "latest",
+    count: Annotated[int, typer.Option(metavar="N", help="Requests to open if none is.")] = 1,
+    runs: options.Runs = None,
+    json: options.Json = False,
+) -> None:
+    """Print what RUN wants written next, as Markdown: contract, device, version, advice."""
+    from kernelpro import api
+
+    requests = api.ask(run, count=count, runs_root=runs)
+    if json:
+        say_json({"requests": requests})
+    elif not requests:
+        typer.echo("The run is over; see: kernelpro report " + run)
+    else:
+        typer.echo("\n".join(request.prompt for request in requests))
+
+
+def tell(
+    run: options.Run,
+    candidate: Annotated[
+        Path | None,
+        typer.Argument(metavar="CANDIDATE", help="Your file with class ModelNew."),
+    ] = None,
+    request: Annotated[
+        int | None, typer.Option(metavar="ID", help="Which request; default: the open one.")
+    ] = None,
+    title: Annotated[str, typer.Option(help="One line: what this version does.")] = "",
+    end: Annotated[bool, typer.Option("--end", help="End the run instead.")] = False,
+    runs: options.Runs = None,
+    json: options.Json = False,
+) -> None:
+    """Judge CANDIDATE as the answer to a request of RUN; prints the verdict and the advice.
+
+    Telling a request twice prints the first verdict again. Exit code 1 if it is not accepted.
+    """
+    from kernelpro import api
+
+    if end == (candidate is not None):
+        raise UserError("Give a CANDIDATE, or --end to end the run (one, not both)")
+    if candidate is None:
+        _end(run, runs, json=json)
+        return
+    told = api.tell(run, candidate, request=request, title=title, runs_root=runs)
+    if json:
+        say_json(told)
+    else:
+        from kernelpro.dashboard.pages import told_page
+
+        say(told_page(told.node, told.outcome, told.guidance, told.already, told.stopped))
+    if not told.outcome.ok:
+        raise typer.Exit(NOT_ACCEPTED)
+
+
+def _end(run: str, runs: Path | None, *, json: bool) -> None:
+    from kernelpro import api
+
+    result = api.finish(run, runs_root=runs)
+    if json:
+        say_json(result)
+    else:
+        from kernelpro.dashboard.drawing import closing
+
+        say(closing(api.show_run(result.folder), Path(result.folder)))
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands to ``app``."""
+    app.command(short_help="Begin a run whose candidates you write.", epilog=EXAMPLE)(start)
+    app.command(short_help="Print what to write next, with advice.", epilog=EXAMPLE)(ask)
+    app.command(short_help="Judge your answer to a request.", epilog=EXAMPLE)(tell)

@@ -1,0 +1,107 @@
+"""Stored runs on the command line: one JSON object on stdout, or a page without terminal codes."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+
+from kernelpro.store.sqlite import RunStore
+
+
+def test_list(run, runs_root):
+    page = run("runs", "list")
+    assert page.code == 0
+    assert "20260115-093000-rms_norm" in page.out
+    assert [r["run_id"] for r in json.loads(run("runs", "list", "--json").out)["runs"]]
+
+
+def test_list_of_nothing_says_how_to_begin(run, tmp_path):
+    assert "kernelpro optimize PROBLEM" in run("runs", "list", "--runs", tmp_path).out
+
+
+def test_show_takes_beginnings_paths_and_latest(run, runs_root):
+    by_id = run("runs", "show", "20260115-093000-rms_norm").out
+    assert by_id == run("runs", "show", "20260115").out
+    assert by_id == run("runs", "show", runs_root / "20260115-093000-rms_norm").out
+    assert "how it got there" in by_id
+    assert run("runs", "show").out == run("runs", "show", "20260116").out
+
+
+def test_show_is_inert_in_a_terminal(run, runs_root):
+    for arguments in (("show", "latest"), ("show", "latest", "--node", "n0004"), ("list",)):
+        assert not set(run("runs", *arguments).out) & set("\x1b\x07\u202e")
+
+
+def test_show_json_is_one_object(run, runs_root):
+    data = json.loads(run("runs", "show", "20260115", "--json").out)
+    assert data["summary"]["evaluations"] == 20
+    node = json.loads(run("runs", "show", "20260115", "--node", "n0002", "--json").out)
+    assert node["id"] == "n0002"
+
+
+def test_show_names_the_nodes_there_are(run, runs_root):
+    ran = run("runs", "show", "latest", "--node", "n9999")
+    assert ran.code == 2
+    assert "n0001 to n0020" in ran.err
+
+
+def test_an_ambiguous_name_lists_what_fits(run, runs_root):
+    ran = run("runs", "show", "2026")
+    assert ran.code == 2
+    assert "20260115-093000-rms_norm" in ran.err
+
+
+def test_a_misspelt_name_gets_a_suggestion(run, runs_root):
+    assert "Did you mean '20260115-093000-rms_norm'" in run("runs", "show", "093000-rms_norm").err
+
+
+def test_diff(run, runs_root):
+    assert "as fast as the other's" in run("runs", "diff", "20260115", "20260116").out
+    data = json.loads(run("runs", "diff", "20260115", "20260116", "--json").out)
+    assert data["ratio"] > 0
+
+
+def test_export_can_be_read_line_by_line(run, runs_root, tmp_path):
+    target = tmp_path / "out.jsonl"
+    ran = run("runs", "export", "20260115", "-o", target)
+    assert ran.out.strip() == str(target)
+    lines = [json.loads(line) for line in target.read_text().splitlines()]
+    with RunStore.open(runs_root / "20260115-093000-rms_norm") as store:
+        assert sum("event" in line for line in lines) == store.last_seq
+
+
+def test_verify_tells_sound_from_damaged(run, runs_root):
+    assert run("runs", "verify", "20260115").code == 0
+    db = sqlite3.connect(runs_root / "20260115-093000-rms_norm" / "run.sqlite")
+    db.execute("DROP TRIGGER IF EXISTS event_no_update")
+    triggers = db.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'").fetchall()
+    for (name,) in triggers:
+        db.execute(f'DROP TRIGGER "{name}"')
+    db.execute("UPDATE event SET speedup = 99.0 WHERE seq = 3")
+    db.commit()
+    db.close()
+    ran = run("runs", "verify", "20260115", "--json")
+    assert ran.code == 3
+    assert json.loads(ran.out)["sound"] is False
+
+
+def test_reports_are_written_where_asked(run, runs_root, tmp_path):
+    for name, suffix in (("html", "html"), ("markdown", "md"), ("json", "json")):
+        ran = run("report", "20260115", "--format", name)
+        file = runs_root / "20260115-093000-rms_norm" / f"report.{suffix}"
+        assert ran.out.strip() == str(file)
+        assert file.stat().st_size > 1000
+    target = tmp_path / "elsewhere.html"
+    assert run("report", "20260115", "-o", target).out.strip() == str(target)
+
+
+def test_a_report_that_cannot_be_written_says_so(run, runs_root, tmp_path):
+    ran = run("report", "20260115", "-o", tmp_path / "no" / "such" / "folder.html")
+    assert ran.code == 3
+    assert "could not be written" in ran.err
+
+
+def test_tools_list_every_tool(run, runs_root):
+    tools = json.loads(run("tools", "--json").out)["tools"]
+    assert "thread_scaling" in {t["id"] for t in tools}
+    assert "thread_scaling" in run("tools").out
