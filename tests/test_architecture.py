@@ -21,7 +21,7 @@ LAYERS: dict[str, int] = {
     "loop": 5,
     "bench": 6,
     "api": 7, "testing": 7,
-    "cli": 8, "mcp": 8, "__main__": 8,
+    "cli": 8, "mcp": 8, "__main__": 9,
 }  # fmt: skip
 """Package or module directly under kernelpro -> layer (DESIGN section 3)."""
 

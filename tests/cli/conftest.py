@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import NamedTuple
 
@@ -18,13 +19,20 @@ class Ran(NamedTuple):
     err: str
 
 
-@pytest.fixture
-def runs_root(tmp_path, monkeypatch) -> Path:
-    root = tmp_path / "runs"
+@pytest.fixture(scope="session")
+def stored_runs(tmp_path_factory) -> Path:
+    root = tmp_path_factory.mktemp("stored")
     for name, seed in (("20260115-093000-rms_norm", 0), ("20260116-101500-other", 5)):
         with RunStore.create(root / name) as store:
             for event in sample_events(nodes=20, seed=seed, hostile=seed == 5):
                 store.append(event)
+    return root
+
+
+@pytest.fixture
+def runs_root(stored_runs, tmp_path, monkeypatch) -> Path:
+    root = tmp_path / "runs"
+    shutil.copytree(stored_runs, root)
     monkeypatch.setenv("KERNELPRO_RUNS", str(root))
     return root
 
