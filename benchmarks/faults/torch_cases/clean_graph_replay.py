@@ -1,4 +1,4 @@
-"""The two hundred tiny operators of ``launch_tiny_chain``, recorded once and replayed as a graph."""
+"""A hundred element-wise operators on 64 MiB, recorded once and replayed as a graph."""
 
 CASE = {"fault": None, "severity": "clean", "system": True}
 

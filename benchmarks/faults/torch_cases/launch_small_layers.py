@@ -12,7 +12,7 @@ def make():
 
     def call():
         y = x
-        for weight, bias in zip(weights, biases):
+        for weight, bias in zip(weights, biases, strict=True):
             y = torch.tanh(y @ weight + bias)
         return y
 

@@ -1,6 +1,12 @@
 """A convolution left to cuDNN with bias, activation and scaling as operators of their own."""
 
-CASE = {"fault": "library_call", "severity": "mild", "also": ["tensor_core_underutilization"], "system": True, "matmul": True}
+CASE = {
+    "fault": "library_call",
+    "severity": "mild",
+    "also": ["tensor_core_underutilization"],
+    "system": True,
+    "matmul": True,
+}
 
 
 def make():

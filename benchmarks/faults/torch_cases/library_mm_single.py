@@ -1,6 +1,12 @@
 """A float32 matrix product left to cuBLAS, followed by one element-wise operator."""
 
-CASE = {"fault": "library_call", "severity": "severe", "also": ["tensor_core_underutilization"], "system": True, "matmul": True}
+CASE = {
+    "fault": "library_call",
+    "severity": "severe",
+    "also": ["tensor_core_underutilization"],
+    "system": True,
+    "matmul": True,
+}
 
 
 def make():

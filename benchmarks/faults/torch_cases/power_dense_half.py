@@ -1,6 +1,13 @@
 """Back-to-back dense half-precision products on random data: the board reaches its power limit."""
 
-CASE = {"fault": "power_throttle", "severity": "severe", "also": [], "system": True, "sustain_s": 6.0, "matmul": True}
+CASE = {
+    "fault": "power_throttle",
+    "severity": "severe",
+    "also": [],
+    "system": True,
+    "sustain_s": 6.0,
+    "matmul": True,
+}
 
 
 def make():

@@ -1,6 +1,13 @@
 """Back-to-back TF32 products: near the board's power limit."""
 
-CASE = {"fault": "power_throttle", "severity": "mild", "also": [], "system": True, "sustain_s": 6.0, "matmul": True}
+CASE = {
+    "fault": "power_throttle",
+    "severity": "mild",
+    "also": [],
+    "system": True,
+    "sustain_s": 6.0,
+    "matmul": True,
+}
 
 
 def make():

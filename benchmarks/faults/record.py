@@ -1,0 +1,392 @@
+"""Records the planted-fault suite on a GPU: counters, NVIDIA's rules, SASS, timelines, power.
+
+    python benchmarks/faults/record.py --out FOLDER [--only ID,ID] [--skip-torch]
+
+Writes compressed recordings (a few MB at most) into FOLDER and prints one table. No step stops the
+others: a case that cannot be built or run is named in the table and in ``summary.json``. Clocks are
+left alone. ``score.py`` reads the recordings without a GPU.
+"""
+
+from __future__ import annotations
+
+import argparse
+import concurrent.futures
+import csv
+import gzip
+import io
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tarfile
+import tempfile
+import time
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parent
+sys.path.insert(0, str(ROOT.parent.parent / "src"))
+
+from cases import Case, cuda_cases, torch_cases  # noqa: E402
+from launch import FILL  # noqa: E402
+
+from kernelpro.errors import KernelproError  # noqa: E402
+from kernelpro.profiling.cuda.ncu_metrics import STAGE1, STAGE2, stage2  # noqa: E402
+from kernelpro.profiling.cuda.ncu_run import find_ncu  # noqa: E402
+from kernelpro.profiling.cuda.sass import disassemble, find_disassembler  # noqa: E402
+
+BATCH = 14
+"""Cases launched by one profiled process: few starts, and a broken case costs only its batch."""
+
+
+class Recorder:
+    """Runs commands, keeps their wall times, collects what came back."""
+
+    def __init__(self, out: Path, work: Path, deadline: float = 480.0) -> None:
+        self.out, self.work, self.deadline = out, work, deadline
+        self.seconds: dict[str, float] = {}
+        self.failures: dict[str, str] = {}
+        self.started = time.monotonic()
+
+    def run(self, label: str, command: list[str], timeout: float = 240.0) -> str | None:
+        """Output of the command, None if it failed (the reason is kept)."""
+        begun = time.monotonic()
+        env = {**os.environ, "LC_ALL": "C", "PYTHONPATH": str(ROOT)}
+        try:
+            done = subprocess.run(
+                command, capture_output=True, text=True, errors="replace", timeout=timeout,
+                env=env, check=False,
+            )  # fmt: skip
+        except subprocess.TimeoutExpired:
+            self.failures[label] = f"no end after {timeout:.0f} s"
+            return None
+        except OSError as error:
+            self.failures[label] = str(error)
+            return None
+        finally:
+            self.seconds[label] = round(time.monotonic() - begun, 2)
+        if done.returncode != 0:
+            tail = (done.stderr or done.stdout).strip().splitlines()[-3:]
+            self.failures[label] = " | ".join(tail)[-600:] or f"exit code {done.returncode}"
+            if not label.startswith("ncu"):
+                return None
+        return done.stdout
+
+    def write(self, name: str, text: str) -> None:
+        """``text`` as a gzip file in the output folder."""
+        (self.out / name).write_bytes(gzip.compress(text.encode(), 9, mtime=0))
+
+    def late(self) -> bool:
+        """True once optional steps should be left out."""
+        return time.monotonic() - self.started > self.deadline
+
+    def note(self, text: str) -> None:
+        print(f"[{time.monotonic() - self.started:6.1f} s] {text}", flush=True)
+
+
+def build(recorder: Recorder, cases: list[Case]) -> dict[str, str]:
+    """Compile every case to a cubin in parallel; compiler output by case."""
+    (recorder.work / "fill.cu").write_text(FILL)
+    logs: dict[str, str] = {}
+
+    def one(name: str, source: Path, flags: list[str]) -> tuple[str, str]:
+        done = subprocess.run(
+            ["nvcc", "-cubin", "-O3", "-arch=sm_90a", "-lineinfo", "-Xptxas", "-v", *flags,
+             str(source), "-o", str(recorder.work / f"{name}.cubin")],
+            capture_output=True, text=True, timeout=120, check=False,
+        )  # fmt: skip
+        if done.returncode != 0:
+            recorder.failures[f"build {name}"] = done.stderr.strip()[-400:]
+        return name, done.stderr
+
+    jobs = [("fill", recorder.work / "fill.cu", [])]
+    jobs += [(case.id, case.path, list(case.options.get("flags", []))) for case in cases]
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count() or 4) as pool:
+        for name, log in pool.map(lambda job: one(*job), jobs):
+            logs[name] = log
+    return logs
+
+
+def sass(recorder: Recorder, names: list[str], folder: Path) -> dict[str, Any]:
+    """Static counts and hot lines of every kernel function in ``folder``'s cubins."""
+    tools = find_disassembler(Path("/usr/local/cuda"))
+    found: dict[str, Any] = {}
+    for name in names:
+        try:
+            functions = disassemble(folder / f"{name}.cubin", tools)
+        except (KernelproError, OSError, ValueError, KeyError) as error:
+            recorder.failures[f"sass {name}"] = str(error)[:300]
+            continue
+        found[name] = {
+            f.name: {
+                "counts": f.counts(),
+                "lines": [{**asdict(x), "file": Path(x.file).name} for x in f.hot_lines()],
+            }
+            for f in functions.values()
+        }
+    return found
+
+
+def named(ids: list[str]) -> list[str]:
+    """ncu's filter for exactly these kernels: buffers are filled by kernels of the same program."""
+    return ["--kernel-name", f"regex:^({'|'.join(ids)})$"]
+
+
+def batches(ids: list[str]) -> list[list[str]]:
+    """At most ``BATCH`` cases each, of equal length."""
+    count = max(1, -(-len(ids) // BATCH))
+    return [ids[start::count] for start in range(count)]
+
+
+def merge(tables: list[str]) -> str:
+    """Several ncu CSV tables as one text; a new header starts where the columns change."""
+    out = io.StringIO()
+    header: list[str] | None = None
+    for offset, text in enumerate(tables):
+        lines = [line for line in text.splitlines() if not line.startswith("==")]
+        start = next((i for i, line in enumerate(lines) if line.startswith('"ID"')), None)
+        if start is None:
+            continue
+        rows = list(csv.reader(lines[start:]))
+        writer = csv.writer(out, quoting=csv.QUOTE_ALL)
+        if header != rows[0]:
+            header = rows[0]
+            writer.writerow(header)
+        elif rows[1:] and not rows[1][0]:
+            del rows[1]
+        for row in rows[1:]:
+            if row[0].isdigit():
+                row[0] = str(int(row[0]) + 1000 * offset)
+                row[1:4] = ["1", "program", "host"]
+            writer.writerow(row)
+    return out.getvalue()
+
+
+def ncu_metrics(recorder: Recorder, ncu: str, ids: list[str]) -> None:
+    """Our own metrics, stages 1 and 2 for all tools together, batch by batch."""
+    union = ",".join((*STAGE1, *stage2(STAGE2)))
+    tables = []
+    for index, batch in enumerate(batches(ids)):
+        log = recorder.work / f"stages{index}.csv"
+        recorder.run(
+            f"ncu stages batch {index}",
+            [ncu, "--csv", "--page", "raw", "--print-units", "base", "--clock-control", "none",
+             "--target-processes", "all", *named(batch), "--log-file", str(log), "--metrics", union,
+             sys.executable, str(ROOT / "launch.py"), str(recorder.work), *batch],
+        )  # fmt: skip
+        tables.append(log.read_text() if log.is_file() else "")
+        recorder.note(f"ncu stages, batch {index}: {len(batch)} cases")
+    recorder.write("stages.csv.gz", merge(tables))
+
+
+def ncu_full(recorder: Recorder, ncu: str, ids: list[str]) -> None:
+    """NVIDIA's full set with its rules, imported as raw and details pages."""
+    pool = concurrent.futures.ThreadPoolExecutor(4)
+    pages: list[list[concurrent.futures.Future[str]]] = [[], []]
+    for index, batch in enumerate(batches(ids)):
+        report = recorder.work / f"full{index}.ncu-rep"
+        recorder.run(
+            f"ncu full batch {index}",
+            [ncu, "--set", "full", "--clock-control", "none", "--target-processes", "all",
+             *named(batch), "-f", "-o", str(report),
+             sys.executable, str(ROOT / "launch.py"), str(recorder.work), *batch],
+        )  # fmt: skip
+        for which, futures in zip(("raw", "details"), pages, strict=True):
+            futures.append(pool.submit(page, recorder, ncu, report, which))
+        recorder.note(f"ncu --set full, batch {index}: {len(batch)} cases")
+    recorder.write("full_raw.csv.gz", merge([f.result() for f in pages[0]]))
+    recorder.write("full_details.csv.gz", merge([f.result() for f in pages[1]]))
+
+
+def page(recorder: Recorder, ncu: str, report: Path, which: str) -> str:
+    if not report.is_file():
+        return ""
+    units = ["--print-units", "base"] if which == "raw" else []
+    command = [ncu, "--import", str(report), "--csv", "--page", which, *units]
+    return recorder.run(f"import {report.stem} {which}", command) or ""
+
+
+def single_costs(recorder: Recorder, ncu: str, ids: list[str]) -> dict[str, dict[str, float]]:
+    """Wall time of one profiled kernel: no profiler, stage 1, stages 1 and 2, ``--set full``."""
+    memory = stage2(["memory_coalescing", "uncoalesced_access", "vectorization", "register_spill",
+                     "cache_locality", "warp_stall", "barrier_stall", "shared_bank_conflicts",
+                     "atomic_contention", "warp_divergence", "launch_configuration"])  # fmt: skip
+    everything = stage2(STAGE2)
+    ways = {
+        "bare": [],
+        "stage1": ["--metrics", ",".join(STAGE1)],
+        "stages_memory": ["--metrics", ",".join((*STAGE1, *memory))],
+        "stages_all": ["--metrics", ",".join((*STAGE1, *everything))],
+        "full": ["--set", "full"],
+    }
+    found: dict[str, dict[str, float]] = {}
+    for name in ids:
+        found[name] = {}
+        for way, options in ways.items():
+            prefix = [] if way == "bare" else [
+                ncu, "--csv", "--page", "raw", "--clock-control", "none", *named([name]),
+                "--log-file", str(recorder.work / "cost.csv"), *options,
+            ]  # fmt: skip
+            label = f"ncu cost {name} {way}"
+            target = [sys.executable, str(ROOT / "launch.py"), str(recorder.work), name]
+            recorder.run(label, [*prefix, *target])
+            found[name][way] = recorder.seconds[label]
+        recorder.note(f"cost of profiling {name}: {found[name]}")
+    return found
+
+
+def torch_part(recorder: Recorder, ncu: str, cases: list[Case]) -> dict[str, Any]:
+    """Torch and Triton cases: counters for kernel faults, timelines and power for system faults."""
+    raw, details = [], []
+    system: dict[str, Any] = {}
+    runner = [sys.executable, str(ROOT / "torch_run.py")]
+    nvtx = ["--nvtx", "--nvtx-include", "planted/", "--launch-count", "1"]
+    for case in cases:
+        if recorder.late():
+            recorder.failures[f"torch {case.id}"] = "not recorded: the time was up"
+            continue
+        if case.fault == "power_throttle":
+            out = recorder.work / f"{case.id}.power.json"
+            recorder.run(f"power {case.id}", [*runner, case.id, "power", str(out)])
+            if out.is_file():
+                system[case.id] = {"power": json.loads(out.read_text())}
+        if case.system:
+            out = recorder.work / f"{case.id}.timeline.json"
+            recorder.run(f"timeline {case.id}", [*runner, case.id, "timeline", str(out)])
+            if out.is_file():
+                events = json.loads(out.read_text())
+                system.setdefault(case.id, {})["timeline"] = events
+        else:
+            report = recorder.work / f"{case.id}.ncu-rep"
+            target = [*runner, case.id, "kernels"]
+            recorder.run(
+                f"ncu full {case.id}",
+                [ncu, "--set", "full", "--clock-control", "none", *nvtx, "-f", "-o", str(report),
+                 *target],
+            )  # fmt: skip
+            raw.append(page(recorder, ncu, report, "raw"))
+            details.append(page(recorder, ncu, report, "details"))
+            system[case.id] = {"order": len(raw) - 1, "sass": triton_sass(recorder, runner, case)}
+        recorder.note(f"torch case {case.id}")
+    recorder.write("torch_raw.csv.gz", merge(raw))
+    recorder.write("torch_details.csv.gz", merge(details))
+    return system
+
+
+def triton_sass(recorder: Recorder, runner: list[str], case: Case) -> dict[str, Any]:
+    if "triton" not in case.id:
+        return {}
+    folder = recorder.work / f"sass_{case.id}"
+    folder.mkdir()
+    recorder.run(f"sass {case.id}", [*runner, case.id, "sass", str(folder)])
+    return sass(recorder, [p.stem for p in sorted(folder.glob("*.cubin"))], folder)
+
+
+def environment(recorder: Recorder, ncu: str | None) -> dict[str, str]:
+    found = {"python": sys.version.split()[0]}
+    for label, command in (
+        ("gpu", ["nvidia-smi", "--query-gpu=name,driver_version,clocks.max.sm", "--format=csv"]),
+        ("nvcc", ["nvcc", "--version"]),
+        ("ncu", [ncu or "ncu", "--version"]),
+        ("nsys", ["nsys", "--version"]),
+    ):
+        found[label] = (recorder.run(f"version {label}", command, 60) or "").strip()[-300:]
+    return found
+
+
+def extras(recorder: Recorder, ncu: str, logs: dict[str, str]) -> None:
+    """Metric names of this chip, build logs, one small real report, a real nsys export."""
+    names = recorder.run("query metrics", [ncu, "--query-metrics", "--chips", "gh100"], 120) or ""
+    (recorder.work / "metric_names.txt").write_text(names)
+    (recorder.work / "build_logs.json").write_text(json.dumps(logs))
+    report = recorder.work / "copy.ncu-rep"
+    target = [sys.executable, str(ROOT / "launch.py"), str(recorder.work), "clean_copy_float4"]
+    recorder.run(
+        "ncu fixture",
+        [ncu, "--metrics", ",".join(STAGE1), "--clock-control", "none",
+         *named(["clean_copy_float4"]), "-f", "-o", str(report), *target],
+    )  # fmt: skip
+    if shutil.which("nsys"):
+        recorder.run(
+            "nsys fixture",
+            ["nsys", "profile", "--trace", "cuda", "--export", "sqlite", "-f", "true", "-o",
+             str(recorder.work / "nsys"), *target],
+        )  # fmt: skip
+    with tarfile.open(recorder.out / "extras.tar.gz", "w:gz") as archive:
+        for name in ("metric_names.txt", "build_logs.json", "copy.ncu-rep", "nsys.sqlite"):
+            path = recorder.work / name
+            if path.is_file() and path.stat().st_size < 4 << 20:
+                archive.add(path, name)
+
+
+def bundle(out: Path) -> None:
+    """At most eight files: the torch tables travel in one archive with the fixtures."""
+    with tarfile.open(out / "torch.tar.gz", "w:gz") as archive:
+        for name in ("torch_raw.csv.gz", "torch_details.csv.gz"):
+            path = out / name
+            if path.is_file():
+                archive.add(path, name)
+                path.unlink()
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--only", default="", help="comma-separated case ids")
+    parser.add_argument("--deadline", type=float, default=480.0, help="seconds for all steps")
+    parser.add_argument("--skip-torch", action="store_true")
+    options = parser.parse_args()
+    options.out.mkdir(parents=True, exist_ok=True)
+    only = set(filter(None, options.only.split(",")))
+    cuda = [c for c in cuda_cases() if not only or c.id in only]
+    torch = [c for c in torch_cases() if not only or c.id in only]
+    with tempfile.TemporaryDirectory(prefix="kernelpro-faults-") as folder:
+        recorder = Recorder(options.out, Path(folder), options.deadline)
+        ncu = find_ncu(Path("/usr/local/cuda"))
+        summary: dict[str, Any] = {"environment": environment(recorder, str(ncu) if ncu else None)}
+        logs = build(recorder, cuda)
+        recorder.note(f"built {len(logs)} cubins")
+        built = [c.id for c in cuda if (recorder.work / f"{c.id}.cubin").is_file()]
+        static = sass(recorder, built, recorder.work)
+        recorder.note(f"disassembled {len(static)} cubins")
+        times: dict[str, float] = {}
+        for batch in batches(built):
+            command = [sys.executable, str(ROOT / "launch.py"), "--time", str(recorder.work)]
+            text = recorder.run(f"time {batch[0]}...", [*command, *batch]) or ""
+            times |= {p[0]: float(p[1]) for p in map(str.split, text.splitlines()) if len(p) == 2}
+        recorder.note(f"timed {len(times)} kernels")
+        system: dict[str, Any] = {}
+        if ncu is not None:
+            ncu_full(recorder, str(ncu), built)
+            ncu_metrics(recorder, str(ncu), built)
+            if not options.skip_torch:
+                system = torch_part(recorder, str(ncu), torch)
+            extras(recorder, str(ncu), logs)
+            chosen = ["clean_copy_float4", "matmul_naive", "dct_8x8_capped"]
+            if not recorder.late():
+                chosen = [c for c in chosen if c in built]
+                summary["cost"] = single_costs(recorder, str(ncu), chosen)
+        recorder.write("system.json.gz", json.dumps(system))
+        recorder.write("sass.json.gz", json.dumps(static))
+        summary |= {"times_us": times, "seconds": recorder.seconds, "failures": recorder.failures}
+        (options.out / "summary.json").write_text(json.dumps(summary, indent=1))
+        bundle(options.out)
+        report(recorder, times, cuda)
+    return 0
+
+
+def report(recorder: Recorder, times: dict[str, float], cases: list[Case]) -> None:
+    print(f"{'case':30} {'fault':30} {'severity':9} {'us':>10}")
+    for case in cases:
+        took = f"{times[case.id]:.1f}" if case.id in times else "-"
+        print(f"{case.id:30} {case.fault or '-':30} {case.severity:9} {took:>10}")
+    for label, reason in recorder.failures.items():
+        print(f"FAILED {label}: {reason[:300]}")
+    sizes = {p.name: p.stat().st_size for p in sorted(recorder.out.iterdir()) if p.is_file()}
+    print(f"{sum(sizes.values()) / 1e6:.2f} MB: {sizes}")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
