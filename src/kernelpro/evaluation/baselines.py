@@ -92,7 +92,7 @@ class Baselines:
                 bytes_per_call=self._drawer.bytes_per_call(),
             )
             match.play()
-            self._compiled = sides[1].latency()
+            self._compiled = sides[1].latency(match.quiet_rounds())
             self.compile_speedup = match.speedup(sides[1]).value
         finally:
             subject.close()

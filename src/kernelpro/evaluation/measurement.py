@@ -19,6 +19,7 @@ from kernelpro.evaluation.record import Case
 from kernelpro.evaluation.timing import Match, Plan, Side
 from kernelpro.isolation.base import Call
 from kernelpro.schema.hardware import Device, Peaks
+from kernelpro.schema.outcome import Latency
 
 CLOCK_BLOCK_US = 1e5
 """Chosen. Time on both sides of one block of the clock check."""
@@ -48,8 +49,8 @@ class Measurement:
         self._draws: dict[int, Draw] = {}
         self._expected: dict[tuple[int, int], Expectation] = {}
         self._cases: dict[str, Case] = {}
-        self.eager: Side | None = None
-        """The baseline's side of the last match."""
+        self.eager: Latency | None = None
+        """The baseline's latency in the last match."""
 
     def run(self, cases: Sequence[Case], plan: Plan) -> None:
         """Play until every case still in has its numbers; failures go into the cases."""
@@ -88,7 +89,7 @@ class Measurement:
         )
         with cases[0].stage("time"):
             match.play()
-        self.eager = eager
+        self.eager = eager.latency(match.quiet_rounds())
         for case in cases:
             with case.stage("integrity"), timing.attributed(case.side):
                 self._conclude(case, match, eager)
@@ -99,7 +100,7 @@ class Measurement:
         for block in side.blocks:
             examination.block_seen(block)
         findings = examination.findings
-        integrity.examine_values(findings, side, eager)
+        integrity.examine_values(findings, side, eager, match.write)
         count = int(CLOCK_BLOCK_US / (side.typical_us() + eager.typical_us()))
         count = max(1, min(count, len(side.rounds[-1])))
         calls = [Call(slot=self._rng.randrange(timing.SLOTS)) for _ in range(count)]
@@ -107,9 +108,12 @@ class Measurement:
         floor = self._floor(examination.state)
         integrity.examine_floor(findings, floor, side)
         case.speedup = match.speedup(side)
+        used = match.quiet_rounds()
+        case.latency = side.latency(used)
         case.evidence |= {
             "timing_stopped_by": match.stopped,
             "rounds": len(side.rounds),
+            "rounds_disturbed": len(side.rounds) - len(used),
             "floor": _floor_evidence(floor, side),
             "single_call_us": side.lone,
         }

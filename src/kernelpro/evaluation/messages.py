@@ -29,7 +29,8 @@ FAMILY_HINT = {
 
 def wrong_result(judgement: Judgement, draw: Draw, *, when: str, note: str = "") -> str:
     """Why an answer is wrong: the first mismatches, the share, and a hint for its family."""
-    lines = [f"Wrong result {when} on {FAMILY_TEXT[draw.family]}: {judgement.comparison.reason}."]
+    place = f"{when} on" if when else "on"
+    lines = [f"Wrong result {place} {FAMILY_TEXT[draw.family]}: {judgement.comparison.reason}."]
     lines += [_mismatch(m) for m in judgement.comparison.mismatches[:3]]
     if note:
         lines.append(note)

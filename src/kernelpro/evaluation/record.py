@@ -35,6 +35,7 @@ class Case:
     strict_failure: str = ""
     """Under verdict ``official``: why the strict verdict is worse."""
     speedup: Estimate | None = None
+    latency: Latency | None = None
     evidence: dict[str, Any] = field(default_factory=dict)
     seconds: dict[str, float] = field(default_factory=dict)
     started: float = field(default_factory=time.perf_counter)
@@ -75,8 +76,7 @@ def outcome(
     failure = case.failure
     status = Status.OK if failure is None else failure.status
     stage = Stage.DONE if failure is None else failure.stage
-    examination, side = case.examination, case.side
-    timed = side is not None and bool(side.rounds)
+    examination = case.examination
     correctness = examination.tally.correctness() if examination is not None else None
     estimate = case.speedup if status is Status.OK else None
     case.seconds["total"] = time.perf_counter() - case.started
@@ -86,8 +86,8 @@ def outcome(
         message=_message(case, estimate),
         speedup=estimate.value if estimate else None,
         speedup_ci95=(estimate.low, estimate.high) if estimate else None,
-        baselines=baselines if timed else {},
-        latency=side.latency() if side is not None and timed else None,
+        baselines=baselines if case.latency is not None else {},
+        latency=case.latency,
         correctness=correctness,
         integrity=examination.findings.result() if examination is not None else (),
         environment=environment,

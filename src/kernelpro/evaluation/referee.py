@@ -225,7 +225,7 @@ class Referee:
         )
         measurement.run(standing, Plan.from_config(self.config, full=full))
         if measurement.eager is not None:
-            self._eager_latency = measurement.eager.latency()
+            self._eager_latency = measurement.eager
 
     def _suspicious(self, case: Case) -> bool:
         if case.failure is not None or case.speedup is None:

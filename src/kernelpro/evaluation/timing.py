@@ -41,6 +41,9 @@ WARM_UP_S = 1.5
 WARM_UP_BLOCKS = 12
 LEAST_ROUNDS = 4
 """Chosen. Rounds measured whatever the time: fewer give no interval."""
+DISTURBED = 1.5
+"""Chosen. A round whose baseline median is this much above the quietest quarter's is disturbed
+(EVAL_PITFALLS 86: identical code swings by 2x beside other load)."""
 EXTRA_ROUNDS = 6
 """Chosen. At most this many times the configured rounds are measured."""
 
@@ -68,15 +71,16 @@ class Side:
         """Median of the last round; before the first, the quickest call of the warm-up."""
         return float(np.median(self.rounds[-1])) if self.rounds else self.warm_us
 
-    def latency(self) -> Latency:
-        """Median with interval over all timed calls."""
-        estimate = statistics.median_ci(self.rounds)
+    def latency(self, used: Sequence[int]) -> Latency:
+        """Median with interval over the timed calls of the rounds ``used``."""
+        rounds = [self.rounds[number] for number in used]
+        estimate = statistics.median_ci(rounds)
         return Latency(
             median_us=estimate.value,
             ci95_us=(estimate.low, estimate.high),
-            samples=tuple(float(v) for r in self.rounds for v in r),
+            samples=tuple(float(v) for r in rounds for v in r),
             timer=self.timer,
-            rounds=tuple(float(np.median(r)) for r in self.rounds),
+            rounds=tuple(float(np.median(r)) for r in rounds),
         )
 
 
@@ -158,7 +162,7 @@ class Match:
     def play(self) -> None:
         """Write inputs, warm up, and measure until the interval is narrow or the time is up."""
         for slot in range(SLOTS):
-            self._write(slot)
+            self.write(slot)
         for side in self.sides:
             with attributed(side):
                 self._warm_up(side)
@@ -175,16 +179,34 @@ class Match:
                     break
         self.stopped = "rounds" if len(self.sides[0].rounds) == limit else "time"
 
+    def quiet_rounds(self) -> list[int]:
+        """Rounds in which the baseline was not slowed by other load on the machine.
+
+        Judged by the baseline alone, so that no candidate can choose its best rounds. All rounds
+        if fewer than ``LEAST_ROUNDS`` are quiet.
+        """
+        medians = np.array([np.median(values) for values in self.sides[0].rounds])
+        quiet = np.flatnonzero(medians <= DISTURBED * np.quantile(medians, 0.25))
+        chosen = quiet if len(quiet) >= LEAST_ROUNDS else np.arange(len(medians))
+        return [int(number) for number in chosen]
+
     def speedup(self, side: Side) -> Estimate:
-        """Baseline median over the side's median, with interval."""
-        return statistics.ratio_ci(self.sides[0].rounds, side.rounds)
+        """Baseline median over the side's median, with interval, over the quiet rounds."""
+        used = self.quiet_rounds()
+        return statistics.ratio_ci(
+            [self.sides[0].rounds[n] for n in used], [side.rounds[n] for n in used]
+        )
 
     def drift(self, side: Side) -> float:
-        """p-value for a trend of the ratio over the rounds."""
-        pairs = zip(self.sides[0].rounds, side.rounds, strict=True)
-        return statistics.drift_p_value([float(np.median(a) / np.median(b)) for a, b in pairs])
+        """p-value for a trend of the ratio over the quiet rounds."""
+        base = self.sides[0].rounds
+        ratios = [
+            float(np.median(base[n]) / np.median(side.rounds[n])) for n in self.quiet_rounds()
+        ]
+        return statistics.drift_p_value(ratios)
 
-    def _write(self, slot: int) -> None:
+    def write(self, slot: int) -> None:
+        """New values for ``slot``, equal on all sides."""
         inputs = self._refill(slot)
         for side in self.sides:
             with attributed(side):
@@ -214,7 +236,7 @@ class Match:
         if number and (self._bytes <= REWRITE_BYTES or number % 4 == 0):
             lone, timed = self._rng.sample(range(SLOTS), 2)
             self._lone_call(lone)
-            self._write(timed)
+            self.write(timed)
         order = self.sides if number % 2 == 0 else self.sides[::-1]
         unseen, self._unseen = self._unseen, set()
         calls = self._compose()
@@ -232,7 +254,7 @@ class Match:
 
     def _lone_call(self, slot: int) -> None:
         """New values, then a block of one: the candidate cannot prepare the next answer."""
-        self._write(slot)
+        self.write(slot)
         self._unseen.discard(slot)
         for side in self.sides:
             with attributed(side):
@@ -263,8 +285,12 @@ class Match:
         return max(1, min(max(int(wanted), self.plan.samples_per_round), most))
 
     def _narrow(self) -> bool:
-        estimates = [statistics.median_ci(side.rounds, resamples=300) for side in self.sides]
-        return all(e.half_width <= self.plan.target_ci for e in estimates)
+        used = self.quiet_rounds()
+        return all(
+            statistics.median_ci([side.rounds[n] for n in used], resamples=300).half_width
+            <= self.plan.target_ci
+            for side in self.sides
+        )
 
 
 def microseconds(sample: Sample) -> float:

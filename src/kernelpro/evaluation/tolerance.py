@@ -118,7 +118,7 @@ def bounds(
     group_dim = _uneven_dim(r, finite)
     scales = _rms(r, finite, group_dim).clamp_min(SMALL_GROUP * overall)
     if overall == 0.0:
-        scales = torch.full_like(scales, UNIT_ROUNDOFF[torch.float32] * magnitude)
+        scales = torch.full_like(scales, max(UNIT_ROUNDOFF[torch.float32] * magnitude, TINY))
     result: dict[Precision, Bound] = {}
     least: torch.Tensor | None = None
     for precision in CLASSES:

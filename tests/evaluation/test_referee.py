@@ -1,0 +1,166 @@
+"""Honest candidates pass and hostile ones do not, with real processes from end to end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from candidates import HONEST, HOSTILE, candidate
+from problems_for_tests import LINEAR, make
+
+from kernelpro.errors import UserError
+from kernelpro.evaluation.referee import Referee
+from kernelpro.hardware import probe
+from kernelpro.schema.codec import dumps, loads
+from kernelpro.schema.config import EvaluationConfig
+from kernelpro.schema.outcome import Outcome, Status
+
+QUICK = EvaluationConfig(
+    timing_rounds=4,
+    samples_per_round=2,
+    min_time_ms=4.0,
+    max_time_s=1.0,
+    target_ci=0.5,
+    build_timeout_s=20.0,
+    run_timeout_s=8.0,
+    compile_baseline=False,
+)
+
+
+@pytest.fixture(scope="module")
+def referee(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Referee]:
+    cache = tmp_path_factory.mktemp("cache")
+    with Referee(LINEAR, probe("cpu"), QUICK, cache_root=cache) as made:
+        yield made
+
+
+@pytest.mark.parametrize("name", HONEST)
+def test_honest_candidates_are_accepted(referee: Referee, name: str) -> None:
+    outcome = referee.evaluate(HONEST[name], checks="full")
+    assert outcome.status is Status.OK, outcome.message
+    assert outcome.speedup is not None and outcome.latency is not None
+    assert outcome.verdicts == {"official": "ok", "strict": "ok"}
+    assert outcome.correctness is not None and outcome.correctness.precision_class == "strict"
+    assert all(check.passed is not False for check in outcome.integrity)
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_hostile_candidates_are_caught(referee: Referee, name: str) -> None:
+    source, accepted = HOSTILE[name]
+    outcome = referee.evaluate(source, checks="full")
+    assert outcome.status.value in accepted, f"{outcome.status}: {outcome.message}"
+    assert outcome.speedup is None
+    assert outcome.message
+
+
+def test_an_outcome_survives_the_codec_and_carries_its_evidence(referee: Referee) -> None:
+    outcome = referee.evaluate(HONEST["torch"])
+    assert loads(Outcome, dumps(outcome)) == outcome
+    assert outcome.checks in ("fast", "full")
+    assert outcome.evidence["weights"] == "by_key"
+    assert outcome.evidence["seed"] > 0
+    assert outcome.baselines["eager"].samples
+    assert {"static", "load", "verify", "time", "total"} <= outcome.seconds.keys()
+    assert outcome.environment["threads"] == referee.threads
+
+
+def test_draws_differ_between_evaluations_and_repeat_under_a_seed(referee: Referee) -> None:
+    seeds = {referee.evaluate(HOSTILE["zeros"][0]).evidence["seed"] for _ in range(2)}
+    assert len(seeds) == 2
+    a, b = (referee.evaluate(HOSTILE["zeros"][0], seed=7) for _ in range(2))
+    assert a.message == b.message and a.correctness == b.correctness
+
+
+def test_messages_tell_the_writer_what_to_do(referee: Referee) -> None:
+    wrong = referee.evaluate(HOSTILE["last_row_wrong"][0])
+    assert "of 4096 elements" in wrong.message and "output 0 at [31, 0]" in wrong.message
+    half = referee.evaluate(HOSTILE["half_precision"][0])
+    assert "half precision" in half.message and "strict" in half.message
+    assert half.verdicts == {"official": "ok", "strict": "wrong_result"} or (
+        half.verdicts["official"] == "wrong_result"
+    )
+    raised = referee.evaluate(HOSTILE["raises"][0])
+    assert "ValueError: no" in raised.message
+    dtype = referee.evaluate(HOSTILE["wrong_dtype"][0])
+    assert "float64" in dtype.message and "float32" in dtype.message
+
+
+def test_weights_that_cannot_be_mapped_are_said(referee: Referee) -> None:
+    outcome = referee.evaluate(HONEST["plain_tensors_from_the_seed"])
+    assert outcome.evidence["weights"] == "seed"
+    assert any("could not be jittered" in w for w in outcome.evidence["warnings"])
+    assert referee.evaluate(HONEST["renamed_weights"]).evidence["weights"] == "by_order"
+
+
+def test_a_build_leaves_its_manifest_in_the_private_folder(referee: Referee) -> None:
+    outcome = referee.evaluate(HONEST["inline_cpp"])
+    assert (referee.build_root(outcome.source_hash) / "manifest.jsonl").exists()
+
+
+def test_a_compiler_error_is_reduced_to_its_cause(referee: Referee) -> None:
+    broken = HONEST["inline_cpp"].replace("float v =", "flaot v =")
+    outcome = referee.evaluate(broken)
+    assert outcome.status is Status.BUILD_ERROR
+    assert "flaot" in outcome.message
+
+
+def test_finalists_are_measured_in_one_match(referee: Referee) -> None:
+    slow = candidate("time.sleep(0.003)\nreturn self.right(x)")
+    outcomes = referee.remeasure([HONEST["torch"], slow, HOSTILE["nan"][0]])
+    assert [o.status for o in outcomes] == [Status.OK, Status.OK, Status.WRONG_RESULT]
+    quick, sleepy = outcomes[0], outcomes[1]
+    assert quick.baselines["eager"] == sleepy.baselines["eager"]
+    assert sleepy.latency is not None and sleepy.latency.median_us > 3000
+
+
+def test_a_reference_that_raises_is_the_users_to_fix() -> None:
+    problem = make("return x @ x", "torch.rand(3, 4)")
+    with pytest.raises(UserError, match="running the reference's forward"):
+        Referee(problem, probe("cpu"), QUICK, cache_root=_nowhere())
+
+
+def test_dropout_runs_in_evaluation_mode_on_both_sides(tmp_path: object) -> None:
+    problem = make(
+        "return self.drop(x) * 2",
+        "torch.rand(64, 64)",
+        constructor="self.drop = torch.nn.Dropout()",
+    )
+    source = problem.source.replace("class Model(", "class ModelNew(")
+    with Referee(problem, probe("cpu"), QUICK, cache_root=_nowhere(tmp_path)) as made:
+        outcome = made.evaluate(source)
+    assert outcome.status is Status.OK, outcome.message
+    assert any("eval() mode" in w for w in outcome.evidence["warnings"])
+
+
+def test_a_reference_that_is_always_random_is_refused() -> None:
+    problem = make("return x + torch.rand_like(x)", "torch.rand(64, 64)")
+    with pytest.raises(UserError, match="another answer on every call"):
+        Referee(problem, probe("cpu"), QUICK, cache_root=_nowhere())
+
+
+BATCH_NORM = make(
+    "return self.bn(x)",
+    "torch.rand(16, 8, 6, 6)",
+    constructor="self.bn = torch.nn.BatchNorm2d(8)",
+    name="batch_norm",
+)
+
+
+def test_running_statistics_must_be_updated(tmp_path: object) -> None:
+    honest = BATCH_NORM.source.replace("class Model(", "class ModelNew(")
+    forgetful = honest.replace(
+        "return self.bn(x)",
+        "return F.batch_norm(x, None, None, self.bn.weight, self.bn.bias, True)",
+    )
+    with Referee(BATCH_NORM, probe("cpu"), QUICK, cache_root=_nowhere(tmp_path)) as made:
+        assert made.evaluate(honest).status is Status.OK
+        outcome = made.evaluate(forgetful)
+    assert outcome.status is Status.WRONG_RESULT
+    assert "bn.running_mean" in outcome.message
+
+
+def _nowhere(tmp_path: object = None) -> object:
+    from pathlib import Path
+    from tempfile import gettempdir
+
+    return Path(str(tmp_path)) if tmp_path is not None else Path(gettempdir()) / "unused"
