@@ -208,7 +208,7 @@ def test_unreadable_signature_uses_what_the_driver_knows() -> None:
 
     source = """
     #define KERNEL extern "C" __global__ void
-    KERNEL store(double* out, int n, float f, long long big) { out[0] = n + f + big; }
+    KERNEL store(double* out, int n, float f, long long big) { out[0] = (double)n + f + big; }
     """
     out = torch.zeros(1, dtype=torch.float64, device="cuda")
     inline.cuda(source, kernels=["store"]).store[1, 1](out, 2, 0.5, 1 << 33)

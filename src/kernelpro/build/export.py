@@ -13,7 +13,7 @@ from kernelpro import __version__
 from kernelpro.errors import UserError
 from kernelpro.text import content_hash, short_hash
 
-MODULES = ("cache", "signature", "cpp", "ptxas", "driver", "tma", "nvcc", "cuda", "")
+MODULES = ("cache", "signature", "cpp", "ptxas", "driver", "tma", "nvcc", "layout", "cuda", "")
 """Modules of ``kernelpro.inline`` in the order they import each other; empty = the package."""
 _PRELUDE = """\
 # ---- kernelpro's inline loader, version {version}: compiles and launches the source below ----

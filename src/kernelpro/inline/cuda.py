@@ -7,21 +7,22 @@ from __future__ import annotations
 
 import ctypes
 import os
-import struct
 import sys
 from collections.abc import Sequence
+from operator import index
 from pathlib import Path
 from typing import Any
 
 from kernelpro.inline import nvcc
 from kernelpro.inline.cache import BuildError, build, symbol
-from kernelpro.inline.driver import Driver, DriverError, driver
-from kernelpro.inline.signature import DTYPES, SCALARS, Signature, signatures
+from kernelpro.inline.driver import Driver, DriverError, Frame, driver
+from kernelpro.inline.layout import Layout
+from kernelpro.inline.signature import Signature, signatures
 
-_CODES = {"bool": "?", "float": "f", "double": "d", "half": "e", "__half": "e"}
 _ARCHITECTURE_SPECIFIC = {(9, 0), (10, 0), (10, 3), (12, 0), (12, 1)}
 """Capabilities with an ``a`` target: wgmma and its like exist only there."""
-_TENSOR_MAP_BYTES = 128
+_MAX_LAUNCHES = 256
+"""Launch shapes a kernel remembers."""
 _modules: dict[tuple[str, tuple[str, ...]], CudaModule] = {}
 
 
@@ -112,7 +113,7 @@ class CudaModule:
 class Kernel:
     """One kernel. ``kernel[grid, block]`` or ``kernel[grid, block, shared_bytes]`` launches it.
 
-    Grid and block are ints or up to three of them. Arguments follow the declared types.
+    Grid and block are an int or a tuple of up to three. Arguments follow the declared types.
     """
 
     def __init__(self, module: CudaModule, name: str, signature: Signature | None) -> None:
@@ -120,10 +121,17 @@ class Kernel:
         self.name = name
         self.signature = signature
         self._ready: dict[int, _Loaded] = {}
+        self._launches: dict[tuple[Any, ...], Launch] = {}
 
     def __getitem__(self, config: tuple[Any, ...]) -> Launch:
-        grid, block, shared_bytes = config if len(config) == 3 else (*config, 0)
-        return Launch(self, (*_three(grid), *_three(block)), shared_bytes)
+        launch = self._launches.get(config)
+        if launch is None:
+            grid, block, shared_bytes = config if len(config) == 3 else (*config, 0)
+            launch = Launch(self, (*_three(grid), *_three(block)), index(shared_bytes))
+            if len(self._launches) >= _MAX_LAUNCHES:
+                self._launches.clear()
+            self._launches[config] = launch
+        return launch
 
     def on(self, device: int, arguments: Sequence[Any]) -> _Loaded:
         """This kernel loaded on ``device``, with the layout of its parameters."""
@@ -134,7 +142,7 @@ class Kernel:
                 function = api.handle(
                     "cuModuleGetFunction", ctypes.c_void_p(module), self.name.encode()
                 )
-                layout = _layout(self, api.parameters(function), arguments)
+                layout = Layout(self.name, self.signature, api.parameters(function), arguments)
             self._ready[device] = _Loaded(api, api.context(device), function, layout)
         return self._ready[device]
 
@@ -143,103 +151,33 @@ class Kernel:
         loaded = self._ready[device]
         return loaded.api.number("cuFuncGetAttribute", number, ctypes.c_void_p(loaded.function))
 
-    def declaration(self) -> str:
-        """The signature as read, for error messages."""
-        return f"\nDeclared: {self.signature}" if self.signature else ""
-
 
 def _three(size: Any) -> tuple[int, int, int]:
-    values = tuple(size) if isinstance(size, tuple | list) else (size,)
-    x, y, z = (*(int(v) for v in values), 1, 1)[:3]
+    values = [index(value) for value in (size if isinstance(size, tuple) else (size,))]
+    if not 1 <= len(values) <= 3:
+        raise ValueError(f"a launch has 1 to 3 grid or block sizes, not {len(values)}")
+    x, y, z = [*values, 1, 1][:3]
     return x, y, z
-
-
-class _Layout:
-    """Where each argument goes: one struct format, and what each position takes."""
-
-    def __init__(self, slots: Sequence[tuple[int, str, str]]) -> None:
-        """``slots``: (offset, struct code or P for a pointer, pointed-to type), in order."""
-        text, end = "<", 0
-        for offset, code, _ in slots:
-            text += f"{offset - end}x{code.replace('P', 'Q')}"
-            end = offset + _width(code)
-        self.pack = struct.Struct(text).pack
-        self.codes = [code for _, code, _ in slots]
-        self.bases = [base for _, _, base in slots]
-        self.accepted: list[set[Any] | None] = [set() if c == "P" else None for c in self.codes]
 
 
 class _Loaded:
     """A kernel in one context."""
 
-    def __init__(self, api: Driver, context: int, function: int, layout: _Layout) -> None:
+    def __init__(self, api: Driver, context: int, function: int, layout: Layout) -> None:
         self.api = api
         self.context = context
         self.function = function
         self.layout = layout
         self.shared_bytes = 0
+        self.frames: list[Frame] = []
+        """Free ones; a launch takes one, so that threads do not share it."""
 
-
-def _layout(
-    kernel: Kernel, known: list[tuple[int, int]] | None, arguments: Sequence[Any]
-) -> _Layout:
-    """Match declared parameters, the driver's word on them, and the first call's arguments."""
-    declared = kernel.signature.parameters if kernel.signature else None
-    count = len(declared) if declared is not None else len(known or arguments)
-    if len(arguments) != count or (known is not None and len(known) != count):
-        raise TypeError(
-            f"{kernel.name} takes {len(known) if known is not None else count} arguments, "
-            f"{len(arguments)} were given{kernel.declaration()}"
-        )
-    slots, end = [], 0
-    for position, argument in enumerate(arguments):
-        size = known[position][1] if known else None
-        if declared is not None:
-            code = _declared_code(declared[position].base, declared[position].pointer, argument)
-        else:
-            code = _guessed_code(argument, size)
-        width = _width(code)
-        if size is not None and width != size:
-            raise TypeError(
-                f"{kernel.name}: parameter {position} has {size} bytes, the argument "
-                f"{type(argument).__name__} gives {width}{kernel.declaration()}"
-            )
-        align = 64 if width == _TENSOR_MAP_BYTES else min(width, 8)
-        offset = known[position][0] if known else -(-end // align) * align
-        slots.append((offset, code, declared[position].base if declared else ""))
-        end = offset + width
-    return _Layout(slots)
-
-
-def _declared_code(base: str, pointer: bool, argument: Any) -> str:
-    if pointer:
-        return "P"
-    if base in _CODES:
-        return _CODES[base]
-    if base in SCALARS:
-        return _integer_code(SCALARS[base])
-    return f"{len(bytes(argument))}s"
-
-
-def _guessed_code(argument: Any, size: int | None) -> str:
-    if isinstance(argument, ctypes._SimpleCData):
-        kind = type(argument)
-        return {ctypes.c_float: "f", ctypes.c_double: "d"}.get(kind) or _integer_code(kind)
-    if isinstance(argument, bool | int):
-        return "i" if size == 4 else "q"
-    if isinstance(argument, float):
-        return "f" if size == 4 else "d"
-    return "P" if argument is None or hasattr(argument, "data_ptr") else f"{len(bytes(argument))}s"
-
-
-def _width(code: str) -> int:
-    return struct.calcsize("<" + code.replace("P", "Q"))
-
-
-def _integer_code(kind: Any) -> str:
-    signed = kind(-1).value < 0
-    code = {1: "b", 2: "h", 4: "i", 8: "q"}[ctypes.sizeof(kind)]
-    return code if signed else code.upper()
+    def frame(self) -> Frame:
+        """A frame no other launch uses; give it back by appending it to ``frames``."""
+        try:
+            return self.frames.pop()
+        except IndexError:
+            return Frame(self.layout.parameter_bytes)
 
 
 class Launch:
@@ -259,82 +197,46 @@ class Launch:
         Returns before the kernel has run, as every launch does.
         """
         kernel = self._kernel
-        device = next((a.get_device() for a in arguments if hasattr(a, "get_device")), None)
-        if device is None:
-            device = _current_device()
+        device = _device_of(arguments)
         loaded = kernel._ready.get(device) or kernel.on(_checked(kernel, device), arguments)
-        packed = _pack(kernel, loaded.layout, arguments, device)
-        if stream is None:
-            stream = _current_stream(device)
-        if loaded.api.is_current(loaded.context):
-            code = self._launch(loaded, stream, packed)
-        else:
-            with loaded.api.current(device):
-                code = self._launch(loaded, stream, packed)
+        frame = loaded.frame()
+        try:
+            loaded.layout.pack_into(frame.parameters, arguments, device)
+            if stream is None:
+                stream = _current_stream(device)
+            if loaded.api.is_current(loaded.context, frame):
+                code = self._launch(loaded, stream, frame)
+            else:
+                with loaded.api.current(device):
+                    code = self._launch(loaded, stream, frame)
+        finally:
+            loaded.frames.append(frame)
         if code:
             raise self._refused(loaded, code)
 
-    def _launch(self, loaded: _Loaded, stream: int, packed: bytes) -> int:
+    def _launch(self, loaded: _Loaded, stream: int, frame: Frame) -> int:
         if self._shared_bytes > loaded.shared_bytes:
             loaded.api.allow_shared(loaded.function, self._shared_bytes)
             loaded.shared_bytes = self._shared_bytes
-        return loaded.api.launch(loaded.function, self._shape, self._shared_bytes, stream, packed)
+        return loaded.api.launch(loaded.function, self._shape, self._shared_bytes, stream, frame)
 
     def _refused(self, loaded: _Loaded, code: int) -> DriverError:
         shape = f"grid {self._shape[:3]}, block {self._shape[3:]}, {self._shared_bytes} bytes"
         return loaded.api.error(code, f"launch of {self._kernel.name} ({shape} of shared memory)")
 
 
+def _device_of(arguments: Sequence[Any]) -> int:
+    """Device index of the first tensor (-1 = the CPU), else the current device."""
+    for argument in arguments:
+        if hasattr(argument, "get_device"):
+            return int(argument.get_device())
+    return _current_device()
+
+
 def _checked(kernel: Kernel, device: int) -> int:
     if device < 0:
         raise TypeError(f"{kernel.name}: the first tensor is not on a CUDA device")
     return device
-
-
-def _pack(kernel: Kernel, layout: _Layout, arguments: Sequence[Any], device: int) -> bytes:
-    if len(arguments) != len(layout.codes):
-        raise TypeError(
-            f"{kernel.name} takes {len(layout.codes)} arguments, {len(arguments)} were given"
-            + kernel.declaration()
-        )
-    values = [
-        value if accepted is None
-        else value.data_ptr()
-        if getattr(value, "dtype", None) in accepted and value.get_device() == device
-        else _address(kernel, layout, position, value, device)
-        for position, (value, accepted) in enumerate(zip(arguments, layout.accepted, strict=True))
-    ]  # fmt: skip
-    try:
-        return layout.pack(*values)
-    except (struct.error, TypeError):
-        plain = [
-            bytes(v) if code.endswith("s") else getattr(v, "value", v)
-            for code, v in zip(layout.codes, values, strict=True)
-        ]
-        try:
-            return layout.pack(*plain)
-        except (struct.error, TypeError) as error:
-            raise TypeError(f"{kernel.name}: {error}{kernel.declaration()}") from None
-
-
-def _address(kernel: Kernel, layout: _Layout, position: int, value: Any, device: int) -> int:
-    """The pointer that ``value`` stands for, after the checks that the fast path may then skip."""
-    if not hasattr(value, "data_ptr"):
-        return int(getattr(value, "value", value) or 0)
-    if value.get_device() != device:
-        raise TypeError(
-            f"{kernel.name}: argument {position} is on {value.device}, not cuda:{device}"
-        )
-    base, dtype = layout.bases[position], str(value.dtype).removeprefix("torch.")
-    if dtype not in DTYPES.get(base, (dtype,)):
-        raise TypeError(
-            f"{kernel.name}: argument {position} points to {base}, but the tensor holds {dtype}"
-            + kernel.declaration()
-        )
-    accepted = layout.accepted[position]
-    if accepted is not None:
-        accepted.add(value.dtype)
-    return int(value.data_ptr())
 
 
 def _current_stream(device: int) -> int:

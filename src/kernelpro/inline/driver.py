@@ -28,6 +28,22 @@ _BUFFER_POINTER, _BUFFER_SIZE = 1, 2
 """``CU_LAUNCH_PARAM_BUFFER_POINTER`` and ``..._SIZE``."""
 
 
+class Frame:
+    """Memory of one launch in flight: packed parameters and what the driver wants around them."""
+
+    __slots__ = ("context", "context_reference", "extra", "parameters", "size")
+
+    def __init__(self, parameter_bytes: int) -> None:
+        self.parameters = ctypes.create_string_buffer(max(1, parameter_bytes))
+        self.size = ctypes.c_size_t(parameter_bytes)
+        self.extra = (ctypes.c_void_p * 5)(
+            _BUFFER_POINTER, ctypes.addressof(self.parameters),
+            _BUFFER_SIZE, ctypes.addressof(self.size), 0,
+        )  # fmt: skip
+        self.context = ctypes.c_void_p()
+        self.context_reference = ctypes.byref(self.context)
+
+
 class DriverError(RuntimeError):
     """A driver call failed; ``name`` is the CUresult's, for example CUDA_ERROR_INVALID_VALUE."""
 
@@ -99,11 +115,10 @@ class Driver:
             self._contexts[device] = self.handle("cuDevicePrimaryCtxRetain", ordinal)
         return self._contexts[device]
 
-    def is_current(self, context: int) -> bool:
+    def is_current(self, context: int, frame: Frame) -> bool:
         """True if ``context`` is the calling thread's."""
-        value = ctypes.c_void_p()
-        self._current(ctypes.byref(value))
-        return value.value == context
+        self._current(frame.context_reference)
+        return frame.context.value == context
 
     @contextlib.contextmanager
     def current(self, device: int) -> Iterator[None]:
@@ -140,15 +155,10 @@ class Driver:
             self.call("cuFuncSetAttribute", pointer, _MAX_DYNAMIC_SHARED, shared_bytes)
 
     def launch(
-        self, function: int, shape: tuple[int, ...], shared_bytes: int, stream: int, packed: bytes
+        self, function: int, shape: tuple[int, ...], shared_bytes: int, stream: int, frame: Frame
     ) -> int:
         """Launch with ``shape`` (grid x, y, z, block x, y, z); returns the CUresult."""
-        buffer = ctypes.create_string_buffer(packed, max(1, len(packed)))
-        size = ctypes.c_size_t(len(packed))
-        extra = (ctypes.c_void_p * 5)(
-            _BUFFER_POINTER, ctypes.addressof(buffer), _BUFFER_SIZE, ctypes.addressof(size), 0
-        )
-        return int(self._launch(function, *shape, shared_bytes, stream, None, extra))
+        return int(self._launch(function, *shape, shared_bytes, stream, None, frame.extra))
 
     def uuid(self, device: int) -> str:
         """``GPU-xxxxxxxx-xxxx-...`` as nvidia-smi prints it."""
