@@ -35,6 +35,7 @@ def test_commands_in_the_text_exist(page):
     from generate_docs import commands
 
     known = {" ".join(words) for words in commands()}
-    text = page.read_text("utf-8")
+    blocks = re.findall(r"(?ms)^```(?:sh|text)\n(.*?)^```", page.read_text("utf-8"))
+    text = "\n".join(blocks)
     for shown in re.findall(r"^(?:\$ )?kernelpro ((?:runs )?[a-z]+)\b", text, flags=re.M):
         assert shown in known, f"{page.name} shows 'kernelpro {shown}'"
