@@ -225,3 +225,15 @@ def test_a_file_system_without_locks_still_builds(monkeypatch: pytest.MonkeyPatc
 
     monkeypatch.setattr(cache.fcntl, "flock", refuse)
     assert inline.cpp('extern "C" long answer() { return 44; }').answer() == 44
+
+
+def test_line_information_does_not_change_the_code() -> None:
+    """``-g1`` lets disassembly name source lines, and costs nothing at run time."""
+
+    def code(*flags: str) -> bytes:
+        path = inline.cpp(SCALE, flags=flags).path
+        command = ["objdump", "-d", "--section=.text", "--no-show-raw-insn", str(path)]
+        lines = subprocess.run(command, capture_output=True, check=True).stdout.splitlines()
+        return b"\n".join(line for line in lines if b"file format" not in line)
+
+    assert code() == code("-g0")
