@@ -66,6 +66,17 @@ def test_other_lanes_are_pointed_into_the_directory_and_found(tmp_path: Path) ->
     assert artifact.source_path.endswith("cuda.cu")
 
 
+def test_ninja_beside_the_interpreter_is_put_on_the_path(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "ninja").write_text("")
+    monkeypatch.setattr("sys.executable", str(tmp_path / "python"))
+    monkeypatch.setenv("PATH", "/nowhere")
+    assert build_environment(tmp_path)["PATH"] == f"{tmp_path}:/nowhere"
+    (tmp_path / "ninja").unlink()
+    assert "PATH" not in build_environment(tmp_path)
+
+
 def test_tvm_ffi_builds_are_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("tvm_ffi")
     import os
@@ -79,7 +90,6 @@ module = tvm_ffi.cpp.load_inline(
 assert module.add(1, 2) == 3
 """
     environment = {**os.environ, **build_environment(tmp_path)}
-    environment["PATH"] = str(Path(sys.executable).parent) + os.pathsep + environment["PATH"]
     subprocess.run([sys.executable, "-c", code], env=environment, check=True)
     (artifact,) = read_manifest(tmp_path)
     assert artifact.language == "cpp" and artifact.extra == {"lane": "tvm_ffi"}

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from kernelpro.build.checks import CATEGORIES, MAX_SOURCE_BYTES, check_source, hints
 
@@ -71,3 +73,9 @@ def test_clean_source_has_no_hints_and_fallback_is_seen() -> None:
     )
     assert [hint.category for hint in hints(guarded)] == ["fallback"]
     assert all(check_source(GOOD + "\neval('1')") == () for _ in range(1))
+
+
+@given(st.text(max_size=200))
+def test_any_text_gets_a_verdict(source: str) -> None:
+    problems = check_source(source)
+    assert problems == () or all(problems)

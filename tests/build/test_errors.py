@@ -6,6 +6,8 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from kernelpro import inline
 from kernelpro.build.errors import LIMIT, first_causes, parse_errors
@@ -133,3 +135,22 @@ def test_compiler_out_of_memory() -> None:
 def test_giant_messages_are_cut() -> None:
     log = "k.cpp:1:1: error: " + "x" * 100_000 + "\n    1 | " + "y" * 100_000
     assert len(first_causes(log, "cpp")) <= LIMIT
+
+
+PIECES = (
+    "k.cpp:1:2: error: x", "k.cu(3): error: y", "    at", '"', " at line 4", "ptxas error : z",
+    "required from here", "k.cpp:5:6:   required from here", "note: in instantiation of", ":", "(",
+)  # fmt: skip
+
+
+@given(st.lists(st.one_of(st.sampled_from(PIECES), st.text(max_size=40)), max_size=30))
+def test_any_text_is_reduced_to_something_bounded(lines: list[str]) -> None:
+    log = "\n".join(lines)
+    text = first_causes(log, "cuda")
+    assert len(text) <= LIMIT
+    assert bool(text.strip()) or not log.strip()
+
+
+def test_hostile_lines_take_no_time_to_speak_of() -> None:
+    hostile = "k.cu(3): error: y\n" + ('   detected during a "' + '" at line ' * 200_000) + "\n"
+    assert first_causes(hostile * 3, "cuda").startswith("k.cu:3: y")

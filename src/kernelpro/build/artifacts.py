@@ -6,6 +6,9 @@ do not validate, name files elsewhere, or name files that are gone are left out.
 
 from __future__ import annotations
 
+import os
+import shutil
+import sys
 from pathlib import Path
 
 from kernelpro.schema.build import Artifact, Language
@@ -31,6 +34,10 @@ def build_environment(build_dir: Path, cuda_architecture: str | None = None) -> 
     """
     environment = {"KERNELPRO_BUILD_DIR": str(build_dir)}
     environment |= {name: str(build_dir / folder) for name, folder in FOREIGN_FOLDERS.items()}
+    beside_python = Path(sys.executable).parent
+    if shutil.which("ninja") is None and (beside_python / "ninja").exists():
+        # torch's and tvm_ffi's builds look for ninja on PATH; pip puts it beside the interpreter.
+        environment["PATH"] = f"{beside_python}{os.pathsep}{os.environ.get('PATH', os.defpath)}"
     if cuda_architecture:
         digits = cuda_architecture.removeprefix("sm_")
         number, suffix = digits.rstrip("af"), digits[len(digits.rstrip("af")) :]

@@ -19,6 +19,9 @@ LIMIT = 2400
 SNIPPET_LINES = 3
 SNIPPET_WIDTH = 160
 BELOW_LINES = 12
+LINE_LIMIT = 2000
+LOG_LIMIT = 4 << 20
+"""Characters of a line and of a log that are looked at: a log may be as long as a writer likes."""
 MESSAGE_LIMIT = 500
 TAIL_LINES = 12
 
@@ -112,7 +115,7 @@ def first_causes(log: str, language: str = "cpp", *, limit: int = LIMIT) -> str:
 
 def parse_errors(log: str) -> tuple[CompilerError, ...]:
     """Every distinct error of ``log`` in the compiler's order."""
-    lines = log.splitlines()
+    lines = [line[:LINE_LIMIT] for line in log[:LOG_LIMIT].splitlines()]
     errors: dict[tuple[str, int | None, str], CompilerError] = {}
     required = ""
     for index, line in enumerate(lines):
