@@ -43,6 +43,7 @@ def test_verdicts_on_moves() -> None:
     learn(memory, 3, accepted(0.7, ""), move="c")
     learn(memory, 4, WRONG, move="d")
     learn(memory, 5, accepted(1.5, ""), before=None, move="e")
+    learn(memory, 6, accepted(1.3, "", noise=0.4), move="too noisy to tell")
     assert judgements(memory) == [
         ("pattern", "a", "c"), ("pattern", "e", "c"), ("learning", "b", "c"),
         ("learning", "c", "c"), ("error", "d", "c"),

@@ -4,7 +4,7 @@ Every evaluated candidate leaves one ``fact``. If its writer named the move it m
 that move is kept too, with the conditions it was tried under:
 
 - ``pattern``: the move gained, beyond measurement noise;
-- ``learning``: it ran but did not gain;
+- ``learning``: it ran but did not gain (a measurement too noisy to tell leaves no verdict);
 - ``error``: it failed.
 
 A writer that finds ``learning`` or ``error`` for its move under the same conditions should not try
@@ -28,6 +28,10 @@ ENTRIES_PER_NODE = 30
 """Paper, section 4 (re-implementation)."""
 CATEGORY_CHARACTERS = 8_000
 """Per category; the least used entry goes first, the oldest of equals (paper, section 4)."""
+
+CONCLUSIVE_WIDTH = 1.1
+"""Upper over lower end of the 95 % interval up to which "no difference" is a finding and not a
+noisy measurement (chosen)."""
 
 _JUDGEMENTS: tuple[MemoryCategory, ...] = ("pattern", "learning", "error")
 _ORDER: tuple[MemoryCategory, ...] = ("fact", "pattern", "learning", "error", "finding", "file")
@@ -159,7 +163,7 @@ def _fact(candidate: Candidate, outcome: Outcome) -> str:
 def _judgement(
     candidate: Candidate, outcome: Outcome, parent: Outcome | None
 ) -> tuple[MemoryCategory, str] | None:
-    """Verdict on the candidate's move; None if it names none and did not fail."""
+    """Verdict on the candidate's move; None if it names none, or the measurement cannot tell."""
     move = candidate.proposal.move
     if outcome.speedup is None:
         what = move or candidate.proposal.recipe or "this attempt"
@@ -167,17 +171,16 @@ def _judgement(
     if move is None:
         return None
     before = parent.speedup if parent is not None and parent.speedup else 1.0
+    low, high = outcome.speedup_ci95 or (outcome.speedup, outcome.speedup)
     gain = outcome.speedup / before
     on = candidate.parent_id or "eager"
-    if gain > 1.0 and not _within_noise(outcome, before):
+    if low > before:
         return "pattern", f"{move} gained {gain:.3g}x over {on} ({candidate.id})"
-    return "learning", f"{move} brought no gain: {gain:.3g}x of {on} ({candidate.id})"
-
-
-def _within_noise(outcome: Outcome, before: float) -> bool:
-    """True if ``before`` lies inside the confidence interval of the outcome's speed-up."""
-    low, high = outcome.speedup_ci95 or (outcome.speedup, outcome.speedup)
-    return low is not None and high is not None and low <= before <= high
+    if high < before:
+        return "learning", f"{move} lost: {gain:.3g}x of {on} ({candidate.id})"
+    if high <= low * CONCLUSIVE_WIDTH:
+        return "learning", f"{move} made no difference to {on}: {gain:.3g}x ({candidate.id})"
+    return None
 
 
 def _top_finding(diagnosis: Diagnosis | None) -> str | None:
