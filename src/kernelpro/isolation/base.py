@@ -40,6 +40,8 @@ class Limits:
     memory_bytes: int | None = None
     max_processes: int = 512
     max_file_bytes: int = 4 << 30
+    max_disk_bytes: int = 16 << 30
+    """Scratch and build directory together."""
     log_bytes: int = 1 << 20
     """Captured stdout plus stderr; more is counted and dropped."""
 

@@ -15,6 +15,7 @@ import torch
 from kernelpro.isolation.payload import (
     TensorMeta,
     dense_bytes,
+    digest,
     dtype_name,
     flatten,
     place,
@@ -51,6 +52,16 @@ class Captured:
                 if meta.plain:
                     dense = dense_bytes(tensor)
                     write_mapped(descriptor, raw_view(dense), offset)
+
+    def digests(self) -> list[int | None]:
+        """A digest of each plain tensor's bytes in row-major order."""
+        with torch._C.DisableTorchFunction(), torch._C._DisableTorchDispatch():
+            return [
+                digest(tensor.detach().resolve_conj().resolve_neg().contiguous())
+                if lazy_kind(tensor) is None
+                else None
+                for tensor in self.tensors
+            ]
 
     def fingerprint(self) -> list[bytes | None]:
         """A few raw elements of each plain tensor."""

@@ -125,7 +125,8 @@ class Harness:
             gc.enable()
         flags = self._findings(prints)
         flags |= {"threads_before": threads, "block_us": (_clock() - started) / 1e3}
-        return {"samples": samples, "flags": flags}
+        digests = [captured.digests() for captured in self._outputs]
+        return {"samples": samples, "digests": digests, "flags": flags}
 
     def _findings(self, prints: list[list[bytes | None]]) -> dict[str, Any]:
         """State after a block, as JSON (see ``Block.flags``)."""
@@ -208,8 +209,8 @@ def candidate_code(kind: str) -> Iterator[None]:
 def _own_functions() -> dict[Any, tuple[str, ...]]:
     """The harness's functions that a candidate would gain from patching."""
     return {
-        capture: ("describe", "lazy_kind", "sample_elements", "dense_bytes", "raw_view"),
-        capture.Captured: ("__init__", "metas", "write", "fingerprint"),
+        capture: ("describe", "lazy_kind", "sample_elements", "dense_bytes", "digest", "raw_view"),
+        capture.Captured: ("__init__", "metas", "write", "digests", "fingerprint"),
         guards: ("read_flags", "count_threads", "count_children", "overriding_modes"),
         guards.Identities: ("changed",),
         guards.FlagPolicy: ("apply", "changed"),

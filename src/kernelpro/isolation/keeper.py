@@ -20,6 +20,7 @@ from typing import Any, NoReturn
 from kernelpro.isolation import child, namespaces
 from kernelpro.isolation.frames import encode_frame
 from kernelpro.isolation.sandbox import Layers
+from kernelpro.isolation.scratch import remove_scratch
 
 _PR_SET_PDEATHSIG, _PR_SET_DUMPABLE, _PR_SET_CHILD_SUBREAPER = 1, 4, 36
 REAP_INTERVAL_MS = 1000
@@ -47,7 +48,7 @@ def main(request: dict[str, Any], descriptors: list[int], *, no_namespaces: str 
     process_control(_PR_SET_DUMPABLE, 0)
     for descriptor in rest:
         os.close(descriptor)
-    _keep(pid, socket.socket(fileno=control))
+    _keep(pid, socket.socket(fileno=control), Path(request["scratch"]))
     os._exit(0)
 
 
@@ -79,7 +80,7 @@ def process_control(option: int, value: int) -> int:
     return int(ctypes.CDLL(None, use_errno=True).prctl(option, value, 0, 0, 0))
 
 
-def _keep(pid: int, control: socket.socket) -> None:
+def _keep(pid: int, control: socket.socket, scratch: Path) -> None:
     """Wait until the subject dies or the referee hangs up; then sweep, and report a death."""
     handle = os.pidfd_open(pid)
     poll = select.poll()
@@ -99,6 +100,9 @@ def _keep(pid: int, control: socket.socket) -> None:
             "max_rss_bytes": usage.ru_maxrss * 1024,
         }
     report["survivors"] = _sweep()
+    if "exit" not in report:
+        # The referee may have been killed, and then nobody else removes the folder.
+        remove_scratch(scratch)
     with contextlib.suppress(OSError):
         control.sendall(encode_frame(report))
 

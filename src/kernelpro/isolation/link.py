@@ -11,12 +11,14 @@ import secrets
 import select
 import socket
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from kernelpro.isolation.frames import FrameError, FrameParser, encode_frame
 
 _RECEIVE_BYTES = 1 << 18
+WATCH_S = 1.0
 _DRAIN_READS = 64
 """Pieces read at most when draining: 16 MiB, 256 times the default pipe."""
 
@@ -73,12 +75,17 @@ class Ends:
 class Link:
     """Request and reply with one subject."""
 
-    def __init__(self, ends: Ends, *, log_bytes: int) -> None:
+    def __init__(
+        self, ends: Ends, *, log_bytes: int, watch: Callable[[], None] | None = None
+    ) -> None:
+        """watch: called every second or so of waiting; what it raises ends the wait."""
+        self._watch = watch
         self._ends = ends
         self._parser = FrameParser()
         self._nonce = secrets.token_hex(16)
         self._seq = 0
         self._log_open = True
+        self._next_watch = time.monotonic() + WATCH_S
         self.log = Log(log_bytes)
         ends.channel.setblocking(False)
         os.set_blocking(ends.log, False)
@@ -134,7 +141,10 @@ class Link:
             poll.register(self._ends.channel, event)
             if self._log_open:
                 poll.register(self._ends.log, select.POLLIN)
-            ready = {descriptor for descriptor, _ in poll.poll(min(left, 1.0) * 1e3)}
+            ready = {descriptor for descriptor, _ in poll.poll(min(left, WATCH_S) * 1e3)}
+            if self._watch is not None and time.monotonic() > self._next_watch:
+                self._watch()
+                self._next_watch = time.monotonic() + WATCH_S
             if self._ends.log in ready:
                 self._read_log()
             if self._ends.channel.fileno() in ready:

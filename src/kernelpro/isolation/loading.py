@@ -67,7 +67,7 @@ def failure(error: BaseException, path: Path, fallback: str) -> dict[str, str]:
     """Kind, message and candidate traceback of ``error``; ``fallback`` if no kind is special."""
     return {
         "kind": failure_kind(error) or fallback,
-        "message": clip(describe_error(error)),
+        "message": clip(describe_error(error).replace(f"{path.parent}/", "")),
         "trace": clip(candidate_lines(error.__traceback__, path)),
     }
 

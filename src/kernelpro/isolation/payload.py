@@ -22,6 +22,12 @@ ALIGNMENT = 256
 """Bytes. Tensor starts in the memory file, and what a storage offset is taken modulo of: CUDA's
 own allocations are aligned to 256 bytes, so alignment modulo this is what a kernel can see."""
 
+DIGEST_ROW_BYTES = 8192
+_DIGEST_FACTOR = 0x1E3779B97F4A7C15
+"""Odd, about 2^64 divided by the golden ratio and an eighth: spreads neighbouring weights."""
+
+MAX_ELEMENTS = 1 << 48
+"""Of a shape, zero sizes aside: beyond any machine's memory, and products stay far from 2^63."""
 MAX_DEPTH = 32
 MAX_NODES = 100_000
 _CHUNK = 1 << 30
@@ -69,6 +75,8 @@ def meta_from_json(data: Any) -> TensorMeta:
     if type(offset) is not int or offset < 0 or type(plain) is not bool:
         raise ValueError("tensor description has a wrong offset or kind")
     dtype, device, type_name = map(str, texts)
+    if math.prod(max(1, size) for size in shape) > MAX_ELEMENTS:
+        raise ValueError(f"shape {shape} is larger than any tensor")
     if plain and (dtype not in DTYPE_BYTES or len(shape) != len(stride)):
         raise ValueError(f"tensor of dtype {dtype!r} with shape {shape} and stride {stride}")
     return TensorMeta(
@@ -80,8 +88,10 @@ def meta_from_json(data: Any) -> TensorMeta:
 def _sizes(value: Any) -> tuple[int, ...]:
     if not isinstance(value, list) or len(value) > 64:
         raise ValueError("shape or stride is not a short list")
-    if not all(type(size) is int and 0 <= size < 1 << 62 for size in value):
+    if not all(type(size) is int and size >= 0 for size in value):
         raise ValueError("shape or stride holds something that is not a size")
+    if any(size > MAX_ELEMENTS for size in value):
+        raise ValueError("shape or stride is larger than any tensor")
     return tuple(value)
 
 
@@ -111,6 +121,24 @@ def describe_input(tensor: torch.Tensor) -> TensorMeta:
 def dense_bytes(tensor: torch.Tensor) -> torch.Tensor:
     """``tensor``'s values as a contiguous CPU tensor (itself where it already is one)."""
     return tensor.detach().cpu().resolve_conj().resolve_neg().contiguous()
+
+
+def digest(tensor: torch.Tensor) -> int:
+    """A 64-bit digest of a contiguous tensor's bytes, on its own device, at memory speed.
+
+    Words are summed in rows of ``DIGEST_ROW_BYTES``, and rows weighted by odd numbers, all modulo
+    2^64. Not cryptographic: it cannot be known before the values are, which is what it is for.
+    """
+    flat = tensor.reshape(-1).view(torch.uint8)
+    if flat.data_ptr() % 8 or flat.storage_offset() % 8:
+        flat = flat.clone()
+    whole = flat.numel() // DIGEST_ROW_BYTES * DIGEST_ROW_BYTES
+    rows = flat[:whole].view(torch.int64).view(-1, DIGEST_ROW_BYTES // 8).sum(1)
+    tail = torch.zeros(DIGEST_ROW_BYTES, dtype=torch.uint8, device=flat.device)
+    tail[: flat.numel() - whole] = flat[whole:]
+    rows = torch.cat([rows, tail.view(torch.int64).sum().reshape(1)])
+    weights = torch.arange(1, 2 * rows.numel(), 2, device=flat.device) * _DIGEST_FACTOR
+    return int((rows * weights).sum())
 
 
 def raw_view(tensor: torch.Tensor) -> memoryview:

@@ -142,5 +142,21 @@ class ZygotePool:
             self._owner = os.getpid()
 
 
+def visible(device: str) -> tuple[str, str | None]:
+    """The device as the subject sees it, and its CUDA_VISIBLE_DEVICES: one GPU, renumbered 0."""
+    if device == "cpu":
+        return "cpu", None
+    kind, _, index = device.partition(":")
+    if kind != "cuda" or not (index or "0").isdigit():
+        raise UserError(f"Unknown device {device!r}; use cpu or cuda:N")
+    outer = os.environ.get("CUDA_VISIBLE_DEVICES")
+    if outer is None:
+        return "cuda:0", index or "0"
+    listed = [part.strip() for part in outer.split(",") if part.strip()]
+    if int(index or "0") >= len(listed):
+        raise UserError(f"{device} is not among CUDA_VISIBLE_DEVICES={outer!r}")
+    return "cuda:0", listed[int(index or "0")]
+
+
 POOL = ZygotePool()
 atexit.register(POOL.close)

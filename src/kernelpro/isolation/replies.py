@@ -7,6 +7,8 @@ import math
 from pathlib import Path
 from typing import Any
 
+import torch
+
 from kernelpro.isolation.base import Sample, StateTensor
 
 MAX_ITEMS = 100_000
@@ -52,6 +54,18 @@ def state_tensor(data: Any) -> StateTensor:
         name=text(data["name"]), shape=tuple(shape), dtype=text(data["dtype"]),
         buffer=bool(data["buffer"]),
     )  # fmt: skip
+
+
+def digests(value: Any) -> list[int | None]:
+    """Digests of one call's outputs; None for those without bytes."""
+    if not all(item is None or type(item) is int for item in items(value)):
+        raise ValueError("expected digests")
+    return list(value)
+
+
+def as_bytes(view: memoryview) -> torch.Tensor:
+    """The bytes as a tensor that shares their memory."""
+    return torch.frombuffer(view, dtype=torch.uint8) if len(view) else torch.empty(0).byte()
 
 
 def structure(value: Any, tensors: int, depth: int = 0) -> Any:

@@ -10,9 +10,11 @@ import os
 import shutil
 import subprocess
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 from kernelpro.build.artifacts import build_environment
+from kernelpro.text import format_si
 
 INHERITED = ("PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "LD_LIBRARY_PATH",
              "CUDA_HOME", "CUDA_PATH", "CUDA_DEVICE_ORDER", "CC", "CXX", "KERNELPRO_CXX",
@@ -57,6 +59,43 @@ def make_scratch() -> Path:
     folder = Path(tempfile.mkdtemp(prefix="kernelpro-subject-")).resolve()
     (folder / "tmp").mkdir()
     return folder
+
+
+class DiskQuota:
+    """Notices when folders have grown beyond a limit. Cheap to ask: the folders are only added
+    up once the file systems they lie on have lost that much space."""
+
+    def __init__(self, folders: Sequence[Path], limit_bytes: int) -> None:
+        self._folders = tuple(folders)
+        self._limit = limit_bytes
+        self._free_before = [_free_bytes(folder) for folder in self._folders]
+
+    def excess(self) -> str | None:
+        """What was exceeded, in words, or None."""
+        lost = (
+            before - _free_bytes(folder)
+            for folder, before in zip(self._folders, self._free_before, strict=True)
+        )
+        if max(lost) <= self._limit:
+            return None
+        used = sum(_used_bytes(folder) for folder in self._folders)
+        if used <= self._limit:
+            return None
+        return f"wrote {format_si(used, 'B')} of files; at most {format_si(self._limit, 'B')}"
+
+
+def _free_bytes(folder: Path) -> int:
+    status = os.statvfs(folder)
+    return status.f_bavail * status.f_frsize
+
+
+def _used_bytes(folder: Path) -> int:
+    done = subprocess.run(
+        ["du", "-s", "--block-size=1", "--", str(folder)], check=False, timeout=60,
+        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+    )  # fmt: skip
+    words = done.stdout.split()
+    return int(words[0]) if words and words[0].isdigit() else 0
 
 
 def remove_scratch(folder: Path) -> bool:

@@ -36,6 +36,7 @@ from kernelpro.isolation.payload import (
     TensorMeta,
     dense_bytes,
     describe_input,
+    digest,
     flatten,
     meta_from_json,
     place,
@@ -43,9 +44,9 @@ from kernelpro.isolation.payload import (
     read_at,
     write_at,
 )
-from kernelpro.isolation.pool import POOL
+from kernelpro.isolation.pool import POOL, visible
 from kernelpro.isolation.sandbox import Layers, SandboxPolicy
-from kernelpro.isolation.scratch import make_scratch, remove_scratch
+from kernelpro.isolation.scratch import DiskQuota, make_scratch, remove_scratch
 from kernelpro.schema.outcome import Stage, Status
 
 HELLO_TIMEOUT_S = 60.0
@@ -62,6 +63,10 @@ def start_subject(job: SubjectJob) -> Subject:
     return WorkerSubject(job)
 
 
+class DiskFull(Exception):
+    """The subject wrote more than its quota."""
+
+
 class WorkerSubject:
     """One subject; see ``base.Subject`` for the contract."""
 
@@ -69,6 +74,9 @@ class WorkerSubject:
         self._job = job
         self._closed = False
         self._warm = job.compile_mode is None
+        self._digests: list[list[int | None]] = []
+        self._rewritten = False
+        """Inputs or weights were written since the last block: an output may share their memory."""
         self._failure: SubjectFailure | None = None
         self._scratch = make_scratch()
         job.build_root.mkdir(parents=True, exist_ok=True)
@@ -96,7 +104,13 @@ class WorkerSubject:
         }
         descriptors = [their_control.fileno(), their_channel.fileno(), self._inbox, self._outbox,
                        their_log]  # fmt: skip
-        link = Link(Ends(channel, control, log), log_bytes=self._job.limits.log_bytes)
+        folders = (self._scratch, self._job.build_root)
+        self._quota = DiskQuota(folders, self._job.limits.max_disk_bytes)
+        link = Link(
+            Ends(channel, control, log),
+            log_bytes=self._job.limits.log_bytes,
+            watch=self._check_disk,
+        )
         self._link = link
         try:
             self._zygote = POOL.spawn(
@@ -180,17 +194,21 @@ class WorkerSubject:
         started = time.perf_counter_ns()
         result = self._ask({"op": "run", "args": {"calls": listed}}, timeout_s, Stage.RUN)
         wall_us = (time.perf_counter_ns() - started) / 1e3
-        self._warm = True
+        self._warm, self._rewritten = True, False
         with self._checking(Stage.RUN):
             samples = tuple(replies.sample(item) for item in replies.items(result["samples"]))
             flags = result["flags"]
-            if len(samples) != len(calls) or not isinstance(flags, dict):
+            self._digests = [replies.digests(item) for item in replies.items(result["digests"])]
+            if not len(samples) == len(self._digests) == len(calls) or not isinstance(flags, dict):
                 raise ValueError("a block with the wrong number of samples")
         return Block(samples=samples, wall_us=wall_us, flags=flags)
 
     def read_outputs(self, call: int) -> Outputs:
         """Outputs of call number ``call`` of the last block, as they are now."""
-        return self._read("outputs", call)[0]
+        outputs = self._read("outputs", call)[0]
+        if not self._rewritten:
+            self._hold_to_digests(call, outputs)
+        return outputs
 
     def read_inputs(self, call: int) -> Outputs:
         """The inputs that call number ``call`` was given, as they are now."""
@@ -228,6 +246,7 @@ class WorkerSubject:
 
     def _send_tensors(self, tensors: Sequence[torch.Tensor]) -> list[dict[str, Any]]:
         self._check_open()
+        self._rewritten = True
         metas = [describe_input(tensor) for tensor in tensors]
         offsets, _ = place(metas)
         for tensor, offset in zip(tensors, offsets, strict=True):
@@ -265,11 +284,25 @@ class WorkerSubject:
     def _outer_device(self, device: str) -> str:
         return self._job.device if device == self._inner_device else device
 
+    def _hold_to_digests(self, call: int, outputs: Outputs) -> None:
+        """Outputs must be what they were when the block was reported done: an answer worked out
+        afterwards has not been timed."""
+        with self._checking(Stage.VERIFY):
+            pairs = list(zip(outputs.tensors, self._digests[call], strict=True))
+        for index, (tensor, expected) in enumerate(pairs):
+            if expected is not None and digest(replies.as_bytes(tensor.data)) != expected:
+                message = f"output {index} of call {call} changed after forward had returned"
+                self._fail(causes.Cause(Status.CHEATING, Stage.VERIFY, message))
+
     def _command(self, op: str, stage: Stage, **args: Any) -> dict[str, Any]:
         timeout_s = self._job.limits.call_timeout_s + TRANSFER_TIMEOUT_S
         result = self._ask({"op": op, "args": args}, timeout_s, stage)
         _release(self._inbox)
         return result
+
+    def _check_disk(self) -> None:
+        if (excess := self._quota.excess()) is not None:
+            raise DiskFull(excess)
 
     def _check_open(self) -> None:
         if self._failure is not None:
@@ -292,6 +325,8 @@ class WorkerSubject:
             self._fail(cause)
         except FrameError as error:
             self._fail(causes.broken_protocol(stage, error))
+        except DiskFull as full:
+            self._fail(causes.Cause(Status.RUNTIME_ERROR, stage, str(full)))
         result = reply.get("result")
         if reply.get("ok") is not True or not isinstance(result, dict):
             with self._checking(stage):
@@ -320,22 +355,6 @@ def _release(memory_file: int) -> None:
     """Give the pages of a large transfer back; a small file keeps its own for the next one."""
     if os.fstat(memory_file).st_size > KEPT_BYTES:
         os.ftruncate(memory_file, 0)
-
-
-def visible(device: str) -> tuple[str, str | None]:
-    """The device as the subject sees it, and its CUDA_VISIBLE_DEVICES: one GPU, renumbered 0."""
-    if device == "cpu":
-        return "cpu", None
-    kind, _, index = device.partition(":")
-    if kind != "cuda" or not (index or "0").isdigit():
-        raise UserError(f"Unknown device {device!r}; use cpu or cuda:N")
-    outer = os.environ.get("CUDA_VISIBLE_DEVICES")
-    if outer is None:
-        return "cuda:0", index or "0"
-    listed = [part.strip() for part in outer.split(",") if part.strip()]
-    if int(index or "0") >= len(listed):
-        raise UserError(f"{device} is not among CUDA_VISIBLE_DEVICES={outer!r}")
-    return "cuda:0", listed[int(index or "0")]
 
 
 def _refuse(value: Any) -> NoReturn:
