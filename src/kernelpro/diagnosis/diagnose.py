@@ -86,6 +86,11 @@ def _shares(kernels: Sequence[KernelProfile]) -> list[float | None]:
     ]
 
 
+def satisfied(given: ToolInput, need: str) -> bool:
+    """True if the metric, or one of alternatives separated by ``|``, was measured."""
+    return any(value(given, name) is not None for name in need.split("|"))
+
+
 class _Run(NamedTuple):
     """Findings so far, and which tools lacked which evidence."""
 
@@ -99,16 +104,14 @@ class _Run(NamedTuple):
                 self._ask(tool, given, index, share, near=given.stage1.near_roofline)
 
     def system(self, given: ToolInput, *, near: bool) -> None:
-        if given.profile.system is None:
-            return
         for tool in self.tools:
-            if tool.scope == "system":
+            if tool.scope == "system" and given.profile.system is not None:
                 self._ask(tool, given, None, None, near=near)
 
     def _ask(
         self, tool: Tool, given: ToolInput, index: int | None, share: float | None, *, near: bool
     ) -> None:
-        lacking = [name for name in tool.needs if value(given, name) is None]
+        lacking = [need for need in tool.needs if not satisfied(given, need)]
         if lacking:
             self.absent.setdefault(tool.id, set()).update(lacking)
             return

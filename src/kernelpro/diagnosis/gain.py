@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 
+from kernelpro.schema.finding import Severity
+
 CAUTION = 0.4
 """The low end of a predicted interval is ``high ** CAUTION``: 40 % of the gain in log space
 (chosen; the effectiveness ledger then corrects each tool's predictions by what was realised)."""
@@ -36,3 +38,17 @@ def middle(gain: tuple[float, float]) -> float:
 def of_call(gain: float, time_share: float | None) -> float:
     """Speed-up of the whole call when a kernel with ``time_share`` of it gains ``gain``."""
     return gain if time_share is None else amdahl(time_share, gain)
+
+
+CRITICAL_GAIN, HIGH_GAIN, MEDIUM_GAIN = 3.0, 1.5, 1.1
+"""Expected high end from which a finding is critical, high, medium; below, information (chosen:
+1.5 is the paper's hit; 1.1 is what a person would still get up for)."""
+
+
+def severity(high: float) -> Severity:
+    """Severity that follows from the high end of the expected gain alone."""
+    if high >= CRITICAL_GAIN:
+        return Severity.CRITICAL
+    if high >= HIGH_GAIN:
+        return Severity.HIGH
+    return Severity.MEDIUM if high >= MEDIUM_GAIN else Severity.INFO

@@ -44,9 +44,9 @@ def tool(
 ) -> Callable[[Examine], FunctionTool]:
     """Decorator: ``function(given) -> Finding | None`` becomes the tool ``tool_id``.
 
-    ``needs`` are metric names without which the tool cannot judge: if one is missing the tool is
-    not asked and is listed as not run. Names that are merely useful belong in the finding's
-    ``missing``.
+    ``needs`` are metric names without which the tool cannot judge (``a|b`` asks for either): if
+    one is missing the tool is not asked and is listed as not run. Names that are merely useful
+    belong in the finding's ``missing``.
     """
 
     def wrap(function: Examine) -> FunctionTool:

@@ -12,5 +12,16 @@ _CPU = (
     "loop_division", "scalar_math_call", "simd_width", "thread_scaling",
 )  # fmt: skip
 
-TOOLS = Registry("tool", {name: f"kernelpro.diagnosis.tools.{name}:{name}" for name in _CPU})
+_CUDA = (
+    "atomic_contention", "barrier_stall", "cache_locality", "dram_bandwidth", "fp64_usage",
+    "high_register_usage", "host_synchronization", "integer_arithmetic", "launch_configuration",
+    "launch_overhead", "library_call", "local_memory_indexing", "memory_coalescing",
+    "occupancy_limiter", "power_throttle", "register_spill", "shared_bank_conflicts",
+    "shared_memory_tiling", "special_function_bound", "tensor_core_underutilization",
+    "uncoalesced_access", "vectorization", "warp_divergence", "warp_stall", "wgmma_usage",
+)  # fmt: skip
+
+TOOLS = Registry(
+    "tool", {name: f"kernelpro.diagnosis.tools.{name}:{name}" for name in (*_CPU, *_CUDA)}
+)
 """Tool id -> an object with the contract of ``diagnosis.base.Tool``."""

@@ -1,0 +1,211 @@
+"""Quantities derived from several counters that CUDA tools share. No thresholds, no advice."""
+
+from __future__ import annotations
+
+from kernelpro.diagnosis import cuda_metrics as m
+from kernelpro.diagnosis import gain
+from kernelpro.diagnosis.base import ToolInput
+from kernelpro.diagnosis.evidence import absent, number, observed, value
+from kernelpro.diagnosis.roofline import total_us
+from kernelpro.schema.finding import Evidence, Finding, Severity
+from kernelpro.schema.profile import KernelProfile
+
+NOT_STALLS = ("selected", "not_selected")
+MEMORY_STALLS = ("long_scoreboard", "lg_throttle", "tex_throttle", "drain", "membar")
+SHARED_STALLS = ("short_scoreboard", "mio_throttle")
+WARP = 32.0
+
+
+def stall_shares(given: ToolInput) -> dict[str, float]:
+    """Warp state -> share of a warp's time between two issues (0..1), largest first.
+
+    Empty if no stall counter was read: that is missing evidence, not "no stalls".
+    """
+    cycles = {reason: value(given, m.stall(reason)) for reason in m.STALLS}
+    known = {reason: part for reason, part in cycles.items() if part is not None}
+    total = max(number(given, m.LATENCY_PER_ISSUE, 0.0), sum(known.values()))
+    if not known or total <= 0:
+        return {}
+    return dict(sorted(((r, part / total) for r, part in known.items()), key=lambda item: -item[1]))
+
+
+def stall_share(given: ToolInput, *reasons: str) -> float | None:
+    """Sum of the shares of ``reasons``; None if stalls were not measured."""
+    shares = stall_shares(given)
+    return sum(shares.get(reason, 0.0) for reason in reasons) if shares else None
+
+
+def memory_share(given: ToolInput) -> float:
+    """Share of the time that memory accesses plausibly cost: busiest level, or waiting for it."""
+    busy = [number(given, name, 0.0) / 100.0 for name in (m.MEMORY_PCT, m.DRAM_PCT, m.L2_PCT)]
+    return min(max(*busy, stall_share(given, *MEMORY_STALLS) or 0.0), 1.0)
+
+
+def l1_share(given: ToolInput) -> float:
+    """Share of the time that the L1 and load-store path plausibly costs."""
+    busy = [number(given, name, 0.0) / 100.0 for name in (m.L1_PCT, m.PIPE_LSU, m.LSU_DATA_PCT)]
+    waiting = stall_share(given, "lg_throttle", "mio_throttle", "short_scoreboard") or 0.0
+    return min(max(*busy, waiting), 1.0)
+
+
+def issue_share(given: ToolInput) -> float | None:
+    """Share of cycles in which a scheduler issued an instruction (0..1)."""
+    return value(given, m.ISSUE_ACTIVE)
+
+
+def registers(given: ToolInput) -> float | None:
+    """Registers per thread by the profiler, else by the compiler."""
+    found = value(given, m.REGISTERS)
+    if found is None and given.kernel.resources is not None:
+        reported = given.kernel.resources.registers
+        return None if reported is None else float(reported)
+    return found
+
+
+def threads_per_block(given: ToolInput) -> float | None:
+    """Threads of a block."""
+    found = value(given, m.BLOCK_SIZE)
+    if found is None and given.kernel.block is not None:
+        x, y, z = given.kernel.block
+        return float(x * y * z)
+    return found
+
+
+def blocks(given: ToolInput) -> float | None:
+    """Blocks of the grid."""
+    found = value(given, m.GRID_SIZE)
+    if found is None and given.kernel.grid is not None:
+        x, y, z = given.kernel.grid
+        return float(x * y * z)
+    return found
+
+
+def multiprocessors(given: ToolInput) -> float | None:
+    """Multiprocessors of the device, by the report or by probing."""
+    found = value(given, m.SM_COUNT)
+    if found is None and given.device is not None and given.device.kind == "cuda":
+        return float(given.device.units)
+    return found
+
+
+def capability(given: ToolInput) -> int | None:
+    """Compute capability as one number, for example 90."""
+    found = value(given, m.CAPABILITY)
+    if found is not None:
+        return int(found)
+    if given.device is not None and given.device.capability is not None:
+        major, minor = given.device.capability
+        return major * 10 + minor
+    return None
+
+
+def limits(given: ToolInput) -> dict[str, float]:
+    """What limits the blocks per SM -> how many it allows, tightest first."""
+    names = {
+        "registers": m.LIMIT_REGISTERS, "shared memory": m.LIMIT_SHARED, "warps": m.LIMIT_WARPS,
+        "blocks": m.LIMIT_BLOCKS, "barriers": m.LIMIT_BARRIERS,
+    }  # fmt: skip
+    known = {what: value(given, name) for what, name in names.items()}
+    return dict(
+        sorted(((w, v) for w, v in known.items() if v is not None), key=lambda item: item[1])
+    )
+
+
+def matmul_like(given: ToolInput) -> bool | None:
+    """True if the kernel multiplies matrices: by the problem, else by its hot loop.
+
+    A hot loop of which a quarter or more is multiply-add and which loads operands (from shared or
+    global memory) at least once per eight of them; register-only loops are not. None = no
+    evidence either way.
+    """
+    if given.graph is not None:
+        return given.graph.has_matmul
+    scope = "sass.hot." if value(given, "sass.hot.total") else "sass."
+    total = value(given, f"{scope}total")
+    if total:
+        products = sum(number(given, scope + key, 0.0) for key in ("ffma", "hfma"))
+        loads = sum(number(given, scope + key, 0.0) for key in ("lds", "ldg"))
+        return products / total >= 0.25 and loads * 8 >= products
+    fma, all_threads = value(given, m.FFMA), value(given, m.INSTRUCTIONS)
+    if fma is None or not all_threads:
+        return None
+    loads = number(given, m.SHARED_LOADS, 0.0) + number(given, m.GLOBAL_LOADS, 0.0)
+    warps_fma = fma / WARP
+    return warps_fma / all_threads >= 0.25 and loads * 8 >= warps_fma
+
+
+def where(given: ToolInput) -> str:
+    """`` (kernel.cu:12)`` for the hottest known source line, else nothing."""
+    lines = given.kernel.source_lines
+    if not lines:
+        return ""
+    return f" ({lines[0].file.rsplit('/', 1)[-1]}:{lines[0].line})"
+
+
+def short_name(given: ToolInput) -> str:
+    """The kernel's name without return type, template arguments and parameters."""
+    name = given.kernel.name.split("(")[0].split("<")[0].strip()
+    return (name.split(" ")[-1].split("::")[-1] or given.kernel.name)[:60]
+
+
+def seen(given: ToolInput, *wanted: tuple[str, float | None]) -> tuple[Evidence, ...]:
+    """Evidence for those of ``(metric, threshold)`` that were measured."""
+    return tuple(
+        observed(given, name, threshold)
+        for name, threshold in wanted
+        if value(given, name) is not None
+    )
+
+
+def finding(
+    given: ToolInput,
+    tool: str,
+    high: float,
+    *,
+    summary: str,
+    cause: str,
+    actions: tuple[str, ...],
+    evidence: tuple[Evidence, ...],
+    gain_source: str,
+    moves: tuple[str, ...],
+    confidence: float = 0.8,
+    useful: tuple[str, ...] = (),
+    example: str = "",
+    at_most: Severity = Severity.CRITICAL,
+) -> Finding:
+    """A finding whose severity follows from its expected gain, capped by the headroom.
+
+    ``useful`` are metrics that would have sharpened the judgement: the absent ones are listed.
+    """
+    interval = gain.interval(high, given.stage1.headroom)
+    severity = max(
+        gain.severity(interval[1]), at_most, key=lambda s: list(Severity).index(s)
+    )  # the list runs from critical to info: the larger index is the milder one
+    return Finding(
+        tool=tool,
+        severity=severity,
+        rank=0,
+        summary=f"{short_name(given)}{where(given)}: {summary}",
+        evidence=evidence,
+        cause=cause,
+        actions=actions,
+        expected_gain=interval,
+        missing=absent(given, useful),
+        confidence=confidence,
+        moves=moves,
+        example=example,
+        gain_source=gain_source + "; capped by the headroom",
+    )
+
+
+def time_shares(given: ToolInput) -> list[tuple[float, KernelProfile]]:
+    """(share of the device time, kernel) for all kernels of the profile with a known time."""
+    times = [(total_us(kernel), kernel) for kernel in given.profile.kernels]
+    whole = sum(time for time, _ in times if time is not None)
+    return [(time / whole, k) for time, k in times if time is not None and whole > 0]
+
+
+def is_hottest(given: ToolInput) -> bool:
+    """True if no other kernel of the profile takes more time (or no times are known)."""
+    shares = time_shares(given)
+    return not shares or max(shares, key=lambda item: item[0])[1] is given.kernel
