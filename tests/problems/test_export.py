@@ -110,7 +110,11 @@ MODULES: dict[str, tuple[str, str]] = {
         write(
             "self.r(a)[0]", "torch.randn(5, 1, 4)", setup="self.r = nn.LSTM(4, 3); self.eval()"
         ),
-        "aten.sigmoid.default",
+        "aten.lstm.input",
+    ),
+    "gru": (
+        write("self.r(a)[0]", "torch.randn(5, 1, 4)", setup="self.r = nn.GRU(4, 3)"),
+        "aten.gru.input",
     ),
 }  # fmt: skip
 
@@ -232,6 +236,19 @@ def test_costs_of_products_are_exact(tmp_path: Any) -> None:
     assert flops(grouped) == flops(conv) / 2
     up = write("F.conv_transpose2d(a, b)", f"{IMAGE}; torch.randn(4, 8, 3, 3)")
     assert flops(up) == 2 * (2 * 4 * 6 * 6) * 8 * 9
+
+
+def test_a_recurrent_layer_is_one_operator_whose_matrices_are_counted(tmp_path: Any) -> None:
+    (graph,) = export_graphs(problem_of(MODULES["lstm"][0], tmp_path))
+    (layer,) = (node for node in graph.nodes if node.op == "aten.lstm.input")
+    assert layer.flops == 2 * (5 * 1) * (4 * 3 * 4 + 4 * 3 * 3)
+    assert graph.has_matmul
+
+
+def test_a_loop_unrolled_too_far_is_refused(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kernelpro.problems.export.MAX_NODES", 5)
+    with pytest.raises(UserError, match=r"unrolls to \d+ operators"):
+        export_graphs(problem_of(write("a + 1 + 2 + 3 + 4 + 5 + 6", X), tmp_path))
 
 
 def test_compulsory_bytes(tmp_path: Any) -> None:

@@ -19,7 +19,7 @@ Specs = Mapping[str, Sequence[TensorSpec]]
 
 MATMUL_OPS = frozenset(
     {"mm", "addmm", "bmm", "baddbmm", "convolution", "scaled_dot_product_attention", "dot", "mv",
-     "addmv", "linear"}
+     "addmv", "linear", "lstm", "gru", "rnn_tanh", "rnn_relu"}
 )  # fmt: skip
 
 MOVEMENT_OPS = frozenset(
@@ -31,6 +31,8 @@ MOVEMENT_OPS = frozenset(
      "triu", "unbind", "unfold", "unsqueeze", "view", "zeros", "zeros_like", "ones_like",
      "_to_copy"}
 )  # fmt: skip
+
+RECURRENT_OPS = frozenset({"lstm", "gru", "rnn_tanh", "rnn_relu"})
 
 PARTIAL_READ_OPS = frozenset(
     {"as_strided", "diagonal", "embedding", "gather", "index", "index_select", "select", "slice"}
@@ -87,6 +89,8 @@ def node_flops(node: GraphNode, specs: Specs) -> float:
     operands = [_spec(argument, specs) for argument in node.args]
     if base in _EXACT:
         return _EXACT[base](node, operands)
+    if base in RECURRENT_OPS:
+        return _recurrent(node, specs)
     if base in FLOPS_PER_INPUT_ELEMENT and operands and operands[0] is not None:
         return FLOPS_PER_INPUT_ELEMENT[base] * operands[0].numel
     return float(node.outputs[0].numel)
@@ -195,6 +199,13 @@ def _attention(node: GraphNode, operands: Operands) -> float:
     query, key, value = (_shape(operands, index) for index in range(3))
     scores = math.prod(query[:-1]) * key[-2]
     return 2.0 * scores * (query[-1] + value[-1]) + 5.0 * scores
+
+
+def _recurrent(node: GraphNode, specs: Specs) -> float:
+    """Every weight matrix meets every step of every sequence once; gates are left out."""
+    steps = math.prod(_shape([_spec(node.args[0], specs)], 0)[:-1])
+    weights = (specs[name][0] for name in refs(node.args[2]))
+    return 2.0 * steps * sum(spec.numel for spec in weights if len(spec.shape) == 2)
 
 
 def _pool(node: GraphNode, operands: Operands) -> float:

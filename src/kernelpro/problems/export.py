@@ -34,12 +34,22 @@ KEPT_WHOLE = (
     "silu",
     "softplus",
     "logsumexp",
+    "lstm",
+    "gru",
+    "rnn_tanh",
+    "rnn_relu",
 )
 """ATen operators left undecomposed. (``gelu``, ``_softmax``, ``_log_softmax``,
 ``native_layer_norm`` and ``native_group_norm`` are core already.)"""
 
+MAX_NODES = 20_000
+"""Chosen: an unrolled loop this long is no use to a reader, and burdens every record of a run."""
+
 MAX_CONSTANT_ELEMENTS = 1024
 """Constants up to this size are written into the graph as numbers."""
+
+GOES_WITHOUT = "Writers that need its graph (the playbook) and the roofline go without."
+USUAL_CAUSE = "The usual cause is Python control flow that depends on a tensor's values."
 
 OutputStructure = Literal["tensor", "tuple", "list", "dict", "other"]
 
@@ -60,18 +70,19 @@ def _export_one(module: ProblemModule, index: int, device: str) -> Graph:
 
     model = module.make_model().to(device)
     arguments = tuple(module.make_inputs(index, device=device))
-    remedy = (
-        "Its graph cannot be read: writers that need one (the playbook) and the roofline go "
-        "without. Tensor-dependent Python control flow is the usual cause."
-    )
     with (
         _quiet(),
         torch.no_grad(),
-        module.running("torch.export of forward", remedy=remedy),
+        module.running("torch.export of forward", remedy=f"{GOES_WITHOUT} {USUAL_CAUSE}"),
     ):
         program = torch.export.export(model, arguments, strict=False)
         program = program.run_decompositions(_decompositions())
         program.graph.eliminate_dead_code()
+    if len(program.graph.nodes) > MAX_NODES:
+        raise UserError(
+            f"{module.origin}: forward unrolls to {len(program.graph.nodes)} operators; more than "
+            f"{MAX_NODES} are not read. {GOES_WITHOUT}"
+        )
     return _GraphReader(program, module.origin, index).read(arguments)
 
 

@@ -36,7 +36,7 @@ class CpuCollector:
 
 
 def _with_times(kernels: list[KernelProfile], seen: Observation | None) -> list[KernelProfile]:
-    """Durations and shares from the observed call, longest first."""
+    """Time per entry, entries and shares from the observed call, largest share first."""
     if seen is None or not seen.functions:
         return kernels
     whole = max(seen.observed_us, 1e-9)
@@ -46,7 +46,7 @@ def _with_times(kernels: list[KernelProfile], seen: Observation | None) -> list[
         timed.append(
             dataclasses.replace(
                 kernel,
-                duration_us=microseconds if calls else None,
+                duration_us=microseconds / calls if calls else None,
                 launches=calls,
                 time_share=min(1.0, microseconds / whole),
             )
