@@ -176,6 +176,10 @@ def _restrict_files(policy: SandboxPolicy, layers: Layers) -> None:
     if "private_shm" in layers.active:
         writable.append("/dev/shm")
     devices = [*DEVICES, *(gpu_devices() if policy.gpu else ())]
+    if policy.gpu:
+        # The driver names its threads through /proc and gives up ("OS call failed") where it
+        # may not (seen with driver 580). The process's own files: nothing is widened.
+        writable.append(f"/proc/{os.getpid()}/task")
     try:
         layers.active += landlock.restrict(
             readable=(*SYSTEM_READABLE, *environment_readable()), writable=writable,
