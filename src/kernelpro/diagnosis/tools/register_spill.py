@@ -100,6 +100,7 @@ def is_spill(given: ToolInput) -> bool:
 
 def sure(given: ToolInput) -> bool:
     """True if something better than the number of registers tells spills from arrays."""
-    reported = given.kernel.resources is not None
+    resources = given.kernel.resources
+    reported = resources is not None and resources.spill_store_bytes is not None
     counted = value(given, m.SPILL_REQUESTS) is not None
     return reported or counted or value(given, "sass.local_indexed") is not None

@@ -32,6 +32,7 @@ _LOCALISED = re.compile(
 )
 _RERUN = "Record it again with LC_ALL=C, for example: LC_ALL=C ncu --import REPORT --csv --page raw"
 
+DEVICE_NAME = "device__attribute_display_name"
 WHOLE_UP_TO = 64
 """Launches up to which every metric of a raw page is kept (for plug-in tools and the raw arm);
 beyond, only those that built-in tools read: 500 launches of 2,000 columns take 2.5 s otherwise."""
@@ -53,6 +54,8 @@ class NcuKernel:
     block: tuple[int, int, int] | None = None
     grid: tuple[int, int, int] | None = None
     capability: tuple[int, int] | None = None
+    device: str = ""
+    """Name of the GPU, where the report has it."""
     metrics: dict[str, Metric] = field(default_factory=dict)
     unreadable: list[str] = field(default_factory=list)
     """Metrics the report names without a number (``n/a``, NaN): missing, not zero."""
@@ -169,6 +172,8 @@ def _wide(columns: Sequence[str], rows: Iterator[_Row], name: str) -> list[NcuKe
             units = [base_unit(cell) for cell in cells]
             continue
         kernel = _identity(dict(zip(columns, cells, strict=True)))
+        if DEVICE_NAME in columns:
+            kernel.device = cells[columns.index(DEVICE_NAME)].strip()
         for index, column in wanted:
             _add(kernel, column, cells[index], units[index], row.line, name)
         kernels.append(kernel)
