@@ -21,8 +21,6 @@ from kernelpro.evaluation.structure import flatten
 from kernelpro.evaluation.tolerance import CLASSES
 from kernelpro.schema.problem import Precision
 
-NAMES = ("zeros", "mean", "channel_mean", "stale", "other_weights", "input", "affine")
-
 
 def passing(
     expected: Expectation,
@@ -37,7 +35,7 @@ def passing(
     """
     return [
         name
-        for name, tensors in _controls(expected, other, other_weights)
+        for name, tensors in wrong_answers(expected, other, other_weights)
         if _passes(tensors, expected, allowed)
     ]
 
@@ -73,15 +71,19 @@ def _passes(tensors: tuple[torch.Tensor, ...], expected: Expectation, allowed: P
     return judged in CLASSES and CLASSES.index(judged) <= CLASSES.index(allowed)
 
 
-def _controls(
+def wrong_answers(
     expected: Expectation, other: Expectation | None, other_weights: Expectation | None
 ) -> list[tuple[str, tuple[torch.Tensor, ...]]]:
+    """(name, outputs) of every control that the problem has."""
     truth = expected.eager.tensors
     found = [
         ("zeros", tuple(torch.zeros_like(t) for t in truth)),
         ("mean", tuple(_like(t, _mean(t, None)) for t in truth)),
         ("channel_mean", tuple(_like(t, _mean(t, 1)) for t in truth)),
     ]
+    if any(t.dim() and t.shape[0] > 1 for t in truth):
+        found.append(("first_row", tuple(t[:1].expand_as(t) if t.dim() else t for t in truth)))
+    found += [(f"truncated_{part}", cut) for part in (8, 64) if (cut := _truncated(truth, part))]
     if other is not None and _same_form(other.eager.tensors, truth):
         found.append(("stale", other.eager.tensors))
     if other_weights is not None:
@@ -94,6 +96,19 @@ def _controls(
         if fitted is not None:
             found.append(("affine", fitted))
     return found
+
+
+def _truncated(truth: tuple[torch.Tensor, ...], part: int) -> tuple[torch.Tensor, ...]:
+    """Outputs that are zero after the first 1/part of their longest dimension; () if too short."""
+    answers = []
+    for t in truth:
+        if not t.dim() or max(t.shape) < 2 * part:
+            return ()
+        dim = max(range(t.dim()), key=lambda d: t.shape[d])
+        kept = t.shape[dim] // part
+        answers.append(t.clone())
+        answers[-1].narrow(dim, kept, t.shape[dim] - kept).zero_()
+    return tuple(answers)
 
 
 def _mean(t: torch.Tensor, dim: int | None) -> torch.Tensor:

@@ -220,12 +220,20 @@ class Examination:
         """A new draw of the problem's own inputs with its answer."""
         return self.drawer.answer(self.drawer.draw("default", self.rng.getrandbits(62)))
 
-    def _run(self, expected: Sequence[Expectation], calls: Sequence[Call]) -> Block:
+    def _run(self, expected: Sequence[Expectation], calls: Sequence[Call]) -> None:
         for slot, item in enumerate(expected):
             self.subject.write_inputs(slot, to_cpu(item.draw.inputs))
         block = self.subject.run(calls)
+        if len(calls) > 1 and block.flags.get("late_writes"):
+            # Written by a later call, or by something that outlives the call? One call tells.
+            alone = self.subject.run(calls[:1])
+            if not alone.flags.get("late_writes"):
+                self.findings.failed(
+                    "output_aliasing",
+                    "an output was overwritten by a later call; return new memory every time",
+                )
+                self.stop_if_failed()
         self.block_seen(block)
-        return block
 
     def _read(self, call: int) -> Outputs:
         outputs = self.subject.read_outputs(call)

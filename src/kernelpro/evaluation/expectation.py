@@ -72,7 +72,7 @@ class Expectation:
             if precision != "strict":
                 classes: Sequence[Precision] = CLASSES[1 : CLASSES.index(precision) + 1]
                 for name in classes:
-                    flat = self._in_arithmetic(name)
+                    flat = self.in_arithmetic(name)
                     if flat is None:
                         return None
                     rounded[name] = flat
@@ -86,7 +86,7 @@ class Expectation:
         if self.draw.family == "ties" and self.traits.operators & ORDERING:
             return None
         exact, eager = self.exact.tensors[index], self.eager.tensors[index]
-        tf32 = self._in_arithmetic("tf32")
+        tf32 = self.in_arithmetic("tf32")
         flips = EAGER_FLIPS * int((exact != eager).sum())
         if tf32 is not None:
             flips = max(flips, int(TF32_FLIPS * int((exact != tf32.tensors[index]).sum())))
@@ -108,7 +108,8 @@ class Expectation:
         )
         return made[precision]
 
-    def _in_arithmetic(self, precision: Precision) -> Flat | None:
+    def in_arithmetic(self, precision: Precision) -> Flat | None:
+        """What the reference gives in the arithmetic of a class (strict: float64), if it can."""
         if precision == "strict":
             return self.exact
         if precision not in self._rounded:

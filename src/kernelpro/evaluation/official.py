@@ -19,12 +19,19 @@ def official_pass(judgement: Judgement, expected: Expectation) -> bool:
     """True if every output is ``allclose`` to eager's in the problem's own dtype."""
     if judgement.contract:
         return False
+    return close(judgement.tensors, expected)
+
+
+def close(
+    tensors: tuple[torch.Tensor, ...], expected: Expectation, *, limit: float | None = None
+) -> bool:
+    """``allclose`` of every output to eager's, with atol = rtol = ``limit`` (None = official)."""
     return all(
-        _close(actual, eager.cpu())
-        for actual, eager in zip(judgement.tensors, expected.eager.tensors, strict=True)
+        _close(actual.cpu(), eager.cpu(), limit)
+        for actual, eager in zip(tensors, expected.eager.tensors, strict=True)
     )
 
 
-def _close(actual: torch.Tensor, eager: torch.Tensor) -> bool:
-    limit = TOLERANCE.get(eager.dtype, DEFAULT_TOLERANCE)
-    return bool(torch.allclose(actual.to(eager.dtype), eager, atol=limit, rtol=limit))
+def _close(actual: torch.Tensor, eager: torch.Tensor, limit: float | None) -> bool:
+    tolerance = TOLERANCE.get(eager.dtype, DEFAULT_TOLERANCE) if limit is None else limit
+    return bool(torch.allclose(actual.to(eager.dtype), eager, atol=tolerance, rtol=tolerance))

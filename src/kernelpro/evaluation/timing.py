@@ -166,6 +166,8 @@ class Match:
         for side in self.sides:
             with attributed(side):
                 self._warm_up(side)
+        # The warm-up has shown every slot to every side.
+        self._unseen.clear()
         started = time.perf_counter()
         limit = self.plan.rounds * EXTRA_ROUNDS
         for number in range(limit):
