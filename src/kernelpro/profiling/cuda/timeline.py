@@ -13,7 +13,9 @@ from typing import Any, Literal, NamedTuple
 
 from kernelpro.diagnosis import cuda_metrics as m
 from kernelpro.errors import UserError
+from kernelpro.profiling.cuda import occupancy
 from kernelpro.profiling.cuda.kernel_match import choose, origin
+from kernelpro.schema.hardware import Device
 from kernelpro.schema.profile import KernelProfile, Metric, Profile, SystemProfile
 
 Kind = Literal["kernel", "memcpy", "memset", "runtime", "operator"]
@@ -23,6 +25,17 @@ _SYNC = ("cudaDeviceSynchronize", "cudaStreamSynchronize", "cudaEventSynchronize
 _LAUNCH = ("Launch", "cudaMemcpy", "cudaMemset", "cuMemcpy", "cuMemset")
 MAX_OPERATORS = 30
 """Framework operators kept, largest self time first."""
+
+
+class Launch(NamedTuple):
+    """How a kernel was launched, and what it takes."""
+
+    grid: tuple[int, int, int]
+    block: tuple[int, int, int]
+    registers: int
+    """Per thread."""
+    shared_bytes: int
+    """Per block, static plus dynamic."""
 
 
 class Activity(NamedTuple):
@@ -36,6 +49,8 @@ class Activity(NamedTuple):
     """Ties a GPU activity to the runtime call that caused it."""
     detail: str = ""
     """Copies: direction (``HtoD``, ``DtoH``, ``DtoD``)."""
+    launch: Launch | None = None
+    """Kernels: launch and resources, where the recorder tells."""
 
     @property
     def end_us(self) -> float:
@@ -78,7 +93,17 @@ def _from_event(event: dict[str, Any]) -> Activity | None:
     correlation = arguments.get("correlation")
     return Activity(
         kind, title, float(event.get("ts", 0.0)), float(event.get("dur", 0.0)),
-        int(correlation) if correlation is not None else None, detail,
+        int(correlation) if correlation is not None else None, detail, _launch(arguments),
+    )  # fmt: skip
+
+
+def _launch(arguments: dict[str, Any]) -> Launch | None:
+    grid, block = arguments.get("grid"), arguments.get("block")
+    if not (isinstance(grid, list) and isinstance(block, list) and len(grid) == len(block) == 3):
+        return None
+    return Launch(
+        (int(grid[0]), int(grid[1]), int(grid[2])), (int(block[0]), int(block[1]), int(block[2])),
+        int(arguments.get("registers per thread", 0)), int(arguments.get("shared memory", 0)),
     )  # fmt: skip
 
 
@@ -247,33 +272,56 @@ def operators(activities: Iterable[Activity]) -> tuple[dict[str, Any], ...]:
 
 
 def kernel_profiles(
-    activities: Sequence[Activity], entry_points: Iterable[str] = ()
+    activities: Sequence[Activity],
+    entry_points: Iterable[str] = (),
+    device: Device | None = None,
 ) -> tuple[tuple[KernelProfile, ...], str]:
-    """Kernels by name with launches, mean duration and time share; and which is the candidate's."""
-    groups: dict[str, list[float]] = defaultdict(list)
+    """Kernels by name with launches, mean duration and time share; and which is the candidate's.
+
+    With a ``device`` whose chip is known, launch and occupancy figures are calculated.
+    """
+    groups: dict[str, list[Activity]] = defaultdict(list)
     for activity in activities:
         if activity.kind == "kernel":
-            groups[activity.name].append(activity.duration_us)
-    total = sum(sum(times) for times in groups.values())
-    ordered = sorted(groups.items(), key=lambda item: -sum(item[1]))
-    origins, selected = choose([(name, sum(times)) for name, times in ordered], entry_points)
-    return (
-        tuple(
+            groups[activity.name].append(activity)
+    times = {name: sum(a.duration_us for a in group) for name, group in groups.items()}
+    total = sum(times.values())
+    names = sorted(groups, key=lambda name: -times[name])
+    origins, selected = choose([(name, times[name]) for name in names], entry_points)
+    kernels = []
+    for name, source in zip(names, origins, strict=True):
+        launch = groups[name][0].launch
+        kernels.append(
             KernelProfile(
-                name=name, origin=source, duration_us=statistics.fmean(times), launches=len(times),
-                time_share=sum(times) / total if total > 0 else None,
+                name=name, origin=source, launches=len(groups[name]),
+                duration_us=times[name] / len(groups[name]),
+                time_share=times[name] / total if total > 0 else None,
+                grid=launch.grid if launch else None, block=launch.block if launch else None,
+                metrics=_launch_metrics(launch, device),
             )
-            for (name, times), source in zip(ordered, origins, strict=True)
-        ),
-        selected,
+        )  # fmt: skip
+    return tuple(kernels), selected
+
+
+def _launch_metrics(launch: Launch | None, device: Device | None) -> dict[str, Metric]:
+    if launch is None or device is None or device.capability is None:
+        return {}
+    return occupancy.metrics(
+        device.capability, grid=launch.grid, block=launch.block, registers=launch.registers,
+        shared_bytes=launch.shared_bytes, multiprocessors=device.units,
     )  # fmt: skip
 
 
 def profile(
-    activities: Sequence[Activity], *, device: str, tool: str, entry_points: Iterable[str] = ()
+    activities: Sequence[Activity],
+    *,
+    device: str,
+    tool: str,
+    entry_points: Iterable[str] = (),
+    probed: Device | None = None,
 ) -> Profile:
     """A profile with system-level evidence and kernel times, but no counters."""
-    kernels, selected = kernel_profiles(activities, entry_points)
+    kernels, selected = kernel_profiles(activities, entry_points, probed)
     return Profile(
         device=device, kernels=kernels, system=summarise(activities), selected=selected,
         tools={tool: ""},

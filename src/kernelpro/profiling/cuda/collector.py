@@ -1,0 +1,242 @@
+"""Assembles the CUDA profile: timeline, counters, machine code; weaker evidence where one lacks.
+
+The ladder: ncu counters -> kernel times and launches from torch.profiler -> SASS and calculated
+occupancy. Every step that could not be taken is a ``Missing`` with its reason.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from kernelpro.build.artifacts import read_manifest
+from kernelpro.diagnosis.analytic import floor
+from kernelpro.errors import KernelproError, MachineError, UserError
+from kernelpro.isolation.base import Call, Limits, SubjectFailure, SubjectJob
+from kernelpro.isolation.scratch import (
+    INHERITED,
+    job_environment,
+    make_scratch,
+    remove_scratch,
+)
+from kernelpro.problems.instantiate import ProblemModule
+from kernelpro.profiling.base import Subject
+from kernelpro.profiling.cuda import timeline
+from kernelpro.profiling.cuda.ncu_metrics import STAGE1, STAGE2, stage2
+from kernelpro.profiling.cuda.ncu_run import Captured, Selection, collect, find_ncu
+from kernelpro.profiling.cuda.report import attach, from_ncu
+from kernelpro.profiling.cuda.sass import SassFunction, disassemble, find_disassembler
+from kernelpro.profiling.cuda.target import RANGE, SEED
+from kernelpro.schema.build import Artifact, KernelResources
+from kernelpro.schema.codec import to_jsonable
+from kernelpro.schema.profile import KernelProfile, Missing, Profile
+
+LAUNCHES = 24
+"""Kernel launches profiled with counters; a call with more is described by its timeline."""
+REPLY_LIMIT_BYTES = 8 << 20
+ENTRY = "KernelproTimeline"
+_MATMUL_TOOLS = ("tensor_core_underutilization", "wgmma_usage")
+_HOME = Path(__file__).parents[3]
+"""Folder that holds the package ``kernelpro``, for the profiled program's import path."""
+
+
+class CudaCollector:
+    """Collects on an NVIDIA GPU; see the package's docstring for what."""
+
+    def collect(self, subject: Subject) -> Profile:
+        """Timeline first (it also builds what is not built yet), then counters, then SASS."""
+        timed = _timeline(subject)
+        artifacts = read_manifest(subject.build_dir)
+        entries = [name for artifact in artifacts for name in artifact.entry_points]
+        captured = _counters(subject)
+        missing = [*captured.missing]
+        profile = from_ncu(captured.kernels, entries) if captured.kernels else None
+        if isinstance(timed, Missing):
+            missing.append(timed)
+        else:
+            seen = timeline.profile(
+                timed, device=subject.device.name, tool="torch.profiler", entry_points=entries,
+                probed=subject.device,
+            )  # fmt: skip
+            profile = seen if profile is None else _joined(profile, seen)
+        if profile is None:
+            profile = Profile(device=subject.device.name, kernels=())
+        kernels, absent = _with_code(profile.kernels, subject, artifacts)
+        return replace(
+            profile,
+            device=subject.device.name,
+            kernels=kernels,
+            missing=(*profile.missing, *missing, *absent),
+        )
+
+
+def tools_for(subject: Subject) -> tuple[str, ...]:
+    """Tools whose metrics are worth their replay passes for this problem (stage 1, analytic)."""
+    graph, peaks = subject.graph, subject.peaks
+    names = list(STAGE2)
+    if graph is not None and not graph.has_matmul:
+        names = [name for name in names if name not in _MATMUL_TOOLS]
+    bound = floor(graph, peaks, subject.device) if graph is not None and peaks else None
+    if bound is not None and bound.roofline_class == "memory":
+        names = [name for name in names if name not in _MATMUL_TOOLS]
+    return tuple(names)
+
+
+def _counters(subject: Subject) -> Captured:
+    """ncu on one call of the candidate, in a program of its own."""
+    ncu = find_ncu()
+    if ncu is None:
+        return Captured(
+            missing=[
+                Missing(
+                    what="ncu counters", reason="ncu was not found",
+                    remedy="install Nsight Compute and put ncu on PATH",
+                )
+            ]
+        )  # fmt: skip
+    scratch = make_scratch()
+    try:
+        (scratch / "candidate.py").write_text(subject.source, encoding="utf-8")
+        job = scratch / "job.json"
+        job.write_text(json.dumps(_job(subject, scratch)), encoding="utf-8")
+        captured = collect(
+            ncu,
+            [sys.executable, "-m", "kernelpro.profiling.cuda.target", str(job)],
+            (*STAGE1, *stage2(tools_for(subject))),
+            Selection(nvtx_range=RANGE, count=LAUNCHES),
+            environment=_environment(scratch, subject.build_dir),
+        )
+    finally:
+        remove_scratch(scratch)
+    return captured
+
+
+def _job(subject: Subject, scratch: Path) -> dict[str, Any]:
+    return {
+        "problem": to_jsonable(subject.problem),
+        "device": subject.device.id,
+        "scratch": str(scratch),
+        "build_root": str(subject.build_dir),
+        "sandbox": "best-effort",
+    }
+
+
+def _environment(scratch: Path, build_root: Path) -> dict[str, str]:
+    """The subject's whitelisted environment, with the package on the import path."""
+    kept = {name: os.environ[name] for name in (*INHERITED, "CUDA_VISIBLE_DEVICES")
+            if name in os.environ}  # fmt: skip
+    return {**kept, **job_environment(scratch, build_root), "PYTHONPATH": str(_HOME)}
+
+
+def _timeline(subject: Subject) -> list[timeline.Activity] | Missing:
+    """A few calls under torch.profiler in an isolated subject."""
+    try:
+        return _observe(subject)
+    except SubjectFailure as failure:
+        reason = f"the candidate failed under observation: {failure.message}"
+    except (MachineError, UserError) as error:
+        reason = str(error)
+    return Missing(what="timeline", reason=reason)
+
+
+def _observe(subject: Subject) -> list[timeline.Activity]:
+    import torch
+
+    from kernelpro.isolation.worker import start_subject
+
+    module = ProblemModule(subject.problem)
+    args, kwargs = module.init_args()
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(SEED)
+        inputs = module.make_inputs()
+        reference = module.make_model()
+    process = start_subject(
+        SubjectJob(
+            source=observed_source(subject.source), entry=ENTRY, device=subject.device.id,
+            init_args=args, init_kwargs=kwargs, construction_seed=SEED,
+            build_root=subject.build_dir, threads=1, limits=Limits(),
+        )
+    )  # fmt: skip
+    try:
+        shapes = {entry.name: entry.shape for entry in process.load().state}
+        state = reference.state_dict()
+        process.write_state(
+            {k: v.detach() for k, v in state.items() if shapes.get(k) == tuple(v.shape)}
+        )
+        process.write_inputs(0, inputs)
+        process.run([Call(slot=0)])
+        outputs = process.read_outputs(0)
+        if len(outputs.tensors) != 1 or len(outputs.tensors[0].data) > REPLY_LIMIT_BYTES:
+            raise UserError("its reply is of another form")
+        data = bytes(outputs.tensors[0].data)
+    finally:
+        process.close()
+    try:
+        return timeline.from_chrome_trace(json.loads(data), name="the observed run")
+    except ValueError as error:
+        raise UserError(f"its reply is no trace ({error})") from None
+
+
+def observed_source(source: str) -> str:
+    """The candidate's file with the observer behind it, in a namespace of its own."""
+    text = Path(__file__).with_name("observer.py").read_text(encoding="utf-8")
+    return (
+        f"{source}\n\n"
+        "_kernelpro_space = {'__name__': __name__, 'ModelNew': ModelNew}\n"
+        f"exec({text!r}, _kernelpro_space)\n"
+        f"{ENTRY} = _kernelpro_space[{ENTRY!r}]\n"
+    )
+
+
+def _joined(counted: Profile, seen: Profile) -> Profile:
+    """Counters with the timeline's shares, launches and system evidence.
+
+    ncu's own durations are of cold, serialised replays: shares come from the timeline.
+    """
+    timed = {kernel.name: kernel for kernel in seen.kernels}
+    kernels = []
+    for kernel in counted.kernels:
+        match = timed.pop(kernel.name, None)
+        share = None if match is None else match.time_share
+        kernels.append(replace(kernel, time_share=share))
+    return replace(
+        counted,
+        kernels=(*kernels, *timed.values()),
+        system=seen.system,
+        missing=(*counted.missing, *seen.missing),
+        tools={**counted.tools, **seen.tools},
+    )
+
+
+def _with_code(
+    kernels: Sequence[KernelProfile], subject: Subject, artifacts: Sequence[Artifact]
+) -> tuple[tuple[KernelProfile, ...], tuple[Missing, ...]]:
+    """Kernels with SASS counts and the compiler's resources."""
+    functions: dict[str, SassFunction] = {}
+    missing: list[Missing] = []
+    tools = find_disassembler()
+    for path in cubins(subject.build_dir, artifacts):
+        try:
+            functions.update(disassemble(path, tools))
+        except KernelproError as error:
+            missing.append(Missing(what=f"SASS of {path.name}", reason=str(error)))
+    resources = {r.kernel: r for artifact in artifacts for r in artifact.resources}
+    done, unmatched = attach(kernels, functions, "the candidate's build folder")
+    return tuple(_with_resources(k, resources) for k in done), (*missing, *unmatched)
+
+
+def _with_resources(kernel: KernelProfile, resources: dict[str, KernelResources]) -> KernelProfile:
+    found = resources.get(kernel.name) or resources.get(kernel.name.split("(")[0].split(" ")[-1])
+    return kernel if found is None else replace(kernel, resources=found)
+
+
+def cubins(build_dir: Path, artifacts: Sequence[Artifact]) -> list[Path]:
+    """GPU objects of the candidate: what its manifest lists, and what Triton left behind."""
+    listed = [Path(a.object_path) for a in artifacts if a.language in ("cuda", "cute")]
+    cached = sorted(build_dir.rglob("*.cubin")) if build_dir.is_dir() else []
+    return list(dict.fromkeys(p for p in (*listed, *cached) if p.is_file()))

@@ -1,0 +1,81 @@
+"""The program that ncu wraps: one call of the candidate inside an NVTX range, confined.
+
+    python -m kernelpro.profiling.cuda.target JOB.json
+
+Must not decide anything: the referee has accepted the candidate already, this run is for advice.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+RANGE = "kernelpro"
+WARM_UPS = 2
+SEED = 20260101
+MAX_PROCESSES = 512
+MAX_FILE_BYTES = 4 << 30
+CPU_SECONDS = 300
+
+
+def main(job_file: str) -> int:
+    """Load problem and candidate, warm up, and make one marked call."""
+    import torch
+
+    from kernelpro.isolation import loading
+    from kernelpro.problems.instantiate import ProblemModule
+    from kernelpro.schema.problem import Problem
+
+    job: dict[str, Any] = json.loads(Path(job_file).read_text(encoding="utf-8"))
+    device = torch.device(job["device"])
+    torch.set_grad_enabled(False)
+    module = ProblemModule(Problem(**job["problem"]))
+    args, kwargs = module.init_args()
+    torch.manual_seed(SEED)
+    inputs = [_on(item, device) for item in module.make_inputs()]
+    state = module.make_model().state_dict()
+    torch.zeros(1, device=device).add_(1)  # the driver opens its files before the door closes
+    torch.cuda.synchronize(device)
+    _confine(job)
+    source = Path(job["scratch"]) / "candidate.py"
+    candidate = loading.import_candidate(source, "kernelpro_candidate")
+    model = loading.construct(candidate, "ModelNew", args, kwargs, device=device, seed=SEED)
+    own = model.state_dict()
+    fitting = {k: v for k, v in state.items() if k in own and own[k].shape == v.shape}
+    model.load_state_dict(fitting, strict=False)
+    for _ in range(WARM_UPS):
+        model(*inputs)
+    torch.cuda.synchronize(device)
+    torch.cuda.nvtx.range_push(RANGE)  # type: ignore[no-untyped-call]
+    model(*inputs)
+    torch.cuda.synchronize(device)
+    torch.cuda.nvtx.range_pop()  # type: ignore[no-untyped-call]
+    return 0
+
+
+def _confine(job: dict[str, Any]) -> None:
+    """Enter the sandbox for good, as far as the kernel offers it."""
+    from kernelpro.isolation import sandbox
+
+    os.chdir(job["scratch"])
+    policy = sandbox.SandboxPolicy(
+        mode=job["sandbox"],
+        writable=(job["scratch"], job["build_root"]),
+        gpu=True,
+        memory_bytes=None,
+        max_processes=MAX_PROCESSES,
+        max_file_bytes=MAX_FILE_BYTES,
+        cpu_seconds=CPU_SECONDS,
+    )
+    sandbox.enter(policy, sandbox.Layers())
+
+
+def _on(value: Any, device: Any) -> Any:
+    return value.to(device) if hasattr(value, "to") else value
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1]))
