@@ -40,11 +40,16 @@ class Floor:
         return self.us / microseconds
 
 
-def make_floor(expected: Expectation, device: Device, peaks: Peaks | None) -> Floor | str:
-    """The floor for one call, or why there is none."""
+def make_floor(
+    expected: Expectation, device: Device, peaks: Peaks | None, *, inputs_matter: bool = True
+) -> Floor | str:
+    """The floor for one call, or why there is none.
+
+    inputs_matter: False for a degenerate problem whose answer does not depend on its inputs.
+    """
     if peaks is None:
         return "the device's bandwidth has not been measured"
-    moved = compulsory_bytes(expected)
+    moved = compulsory_bytes(expected, inputs_matter=inputs_matter)
     if moved == 0:
         return "the problem has no bytes that every implementation must move"
     touched = sum(t.nbytes for t in _tensors(expected)) + sum(
@@ -66,14 +71,16 @@ def make_floor(expected: Expectation, device: Device, peaks: Peaks | None) -> Fl
     )
 
 
-def compulsory_bytes(expected: Expectation) -> int:
+def compulsory_bytes(expected: Expectation, *, inputs_matter: bool = True) -> int:
     """Inputs read once plus outputs written once, as far as nobody can avoid it.
 
-    Inputs count only if the reference selects nothing from them (an embedding reads a few rows);
-    outputs only if they are memory of their own (a transposed view costs nothing).
+    Inputs count only if the reference selects nothing from them (an embedding reads a few rows)
+    and returns no view; outputs only if they are memory of their own (a transpose costs nothing).
     """
+    views = any(t._is_view() for t in expected.eager.tensors)
+    unread = views or not inputs_matter or bool(expected.traits.operators & SELECTING)
     inputs = flatten(expected.draw.inputs).tensors
-    read = 0 if expected.traits.operators & SELECTING else sum(t.nbytes for t in inputs)
+    read = 0 if unread else sum(t.nbytes for t in inputs)
     return read + sum(_written(t) for t in expected.eager.tensors)
 
 

@@ -40,12 +40,14 @@ class Measurement:
         device: Device,
         peaks: Peaks | None,
         rng: random.Random,
+        inputs_matter: bool,
     ) -> None:
         self._baselines = baselines
         self._drawer = drawer
         self._device = device
         self._peaks = peaks
         self._rng = rng
+        self._inputs_matter = inputs_matter
         self._draws: dict[int, Draw] = {}
         self._expected: dict[tuple[int, int], Expectation] = {}
         self._cases: dict[str, Case] = {}
@@ -130,7 +132,8 @@ class Measurement:
 
     def _floor(self, state: Any) -> Floor | str:
         slot = min(self._draws)
-        return make_floor(self._expectation(slot, state), self._device, self._peaks)
+        expected = self._expectation(slot, state)
+        return make_floor(expected, self._device, self._peaks, inputs_matter=self._inputs_matter)
 
     def _refill(self, slot: int) -> list[Any]:
         draw = self._drawer.draw("default", self._rng.getrandbits(62))

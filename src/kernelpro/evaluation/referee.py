@@ -222,6 +222,7 @@ class Referee:
             device=self.device,
             peaks=self.peaks,
             rng=random.Random(secrets.randbits(62)),
+            inputs_matter=not all("stale" in c for c in self._passing_controls().values()),
         )
         measurement.run(standing, Plan.from_config(self.config, full=full))
         if measurement.eager is not None:

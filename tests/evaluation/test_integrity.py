@@ -1,0 +1,170 @@
+"""Each check fails on what it is for and passes otherwise, with written-down times and findings."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scripted_subject import CLEAN, Clock, ScriptedSubject
+
+from kernelpro.evaluation import integrity
+from kernelpro.evaluation.floor import Floor
+from kernelpro.evaluation.integrity import Findings
+from kernelpro.evaluation.timing import Match, Plan, Side
+from kernelpro.isolation.base import Block, Call, Sample
+
+PLAN = Plan(rounds=8, samples_per_round=6, min_time_us=1.0, target_ci=1e-9, max_time_s=30.0,
+            verify_every=99)  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def quiet_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(integrity, "crowding", lambda: 1.0)
+
+
+def _play(clock: Clock, *, unclaimed_us: float = 5.0, base: Clock | None = None) -> Match:
+    honest = ScriptedSubject(base or (lambda *_: 1000.0))
+    sides = [
+        Side(name="eager", subject=honest),
+        Side(name="candidate", subject=ScriptedSubject(clock, unclaimed_us=unclaimed_us)),
+    ]
+    match = Match(sides, PLAN, refill=lambda slot: [], verify=lambda *_: None,
+                  rng=random.Random(0), bytes_per_call=1)  # fmt: skip
+    match.play()
+    return match
+
+
+def _values(match: Match) -> Findings:
+    findings = Findings()
+    integrity.examine_values(findings, match.sides[1], match.sides[0], match.write)
+    return findings
+
+
+def _verdicts(findings: Findings) -> dict[str, bool | None]:
+    return {check.check: check.passed for check in findings.result()}
+
+
+def test_honest_times_pass() -> None:
+    match = _play(lambda *_: 500.0)
+    findings = _values(match)
+    integrity.examine_clocks(findings, match.sides[1], match.sides[0], [Call(slot=0)] * 8)
+    assert _verdicts(findings) == {
+        "memoised_inputs": True, "call_count": True, "clock_agreement": True
+    }  # fmt: skip
+    assert findings.failure is None
+
+
+def test_values_seen_before_answered_from_a_table_are_caught() -> None:
+    findings = _values(_play(lambda number, call, new: 1000.0 if new else 20.0))
+    assert _verdicts(findings)["memoised_inputs"] is False
+    assert "values seen before" in findings.result()[0].detail
+
+
+def test_a_cold_first_call_is_not_a_table() -> None:
+    cold: Clock = lambda number, call, new: 900.0 if number == 0 else 300.0  # noqa: E731
+    assert _values(_play(cold, base=cold)).failure is None
+
+
+def test_work_for_later_calls_done_in_the_first_is_caught() -> None:
+    findings = _values(_play(lambda number, call, new: 4000.0 if number == 0 else 15.0))
+    assert _verdicts(findings)["call_count"] is False
+
+
+def test_noise_on_single_calls_is_put_to_the_test_and_forgiven() -> None:
+    rng = random.Random(1)
+
+    def noisy(number: int, call: Call, new: bool) -> float:
+        return 50.0 if number or rng.random() < 0.2 else 8000.0
+
+    assert _values(_play(noisy)).failure is None
+
+
+def test_a_clock_that_runs_slow_is_caught() -> None:
+    match = _play(lambda *_: 100.0, unclaimed_us=900.0)
+    findings = Findings()
+    integrity.examine_clocks(findings, match.sides[1], match.sides[0], [Call(slot=0)] * 16)
+    assert _verdicts(findings) == {"clock_agreement": False}
+
+
+def test_device_events_longer_than_host_time_are_forged() -> None:
+    class Forged(ScriptedSubject):
+        def run(self, calls: Any) -> Block:
+            block = super().run(calls)
+            sample = Sample(host_us=100.0, device_us=400.0)
+            return Block(samples=(sample,) * len(calls), wall_us=block.wall_us, flags=block.flags)
+
+    findings = Findings()
+    sides = [Side(name=n, subject=Forged(lambda *_: 100.0)) for n in ("eager", "candidate")]
+    integrity.examine_clocks(findings, sides[1], sides[0], [Call(slot=0)])
+    assert "device events" in findings.result()[0].detail
+
+
+@pytest.mark.parametrize(
+    ("report", "check"),
+    [
+        ({"changed_functions": ["time.perf_counter"]}, "functions_unchanged"),
+        ({"changed_flags": {"num_threads": [2, 1]}}, "flags_unchanged"),
+        ({"overriding_modes": 1}, "lazy_output"),
+        ({"python_threads": 3}, "threads_after_return"),
+        ({"late_writes": [0, 2]}, "late_writes"),
+        ({"guards_damaged": [1]}, "guard_bands"),
+    ],
+)
+def test_each_report_of_the_harness_fails_its_check(report: dict[str, Any], check: str) -> None:
+    findings = Findings()
+    block = Block(samples=(), wall_us=1.0, flags={**CLEAN, **report})
+    integrity.examine_block(findings, block, first=False)
+    failed = [c.check for c in findings.result() if c.passed is False]
+    assert failed == [check]
+
+
+def test_flags_changed_by_a_lazy_build_are_forgiven_once() -> None:
+    block = Block(samples=(), wall_us=1.0, flags={**CLEAN, "changed_flags": {"flush_denormal": []}})
+    findings = Findings()
+    integrity.examine_block(findings, block, first=True)
+    assert findings.failure is None
+    assert "flush_denormal" in str(findings.result())
+    integrity.examine_block(findings, block, first=False)
+    assert findings.failure is not None
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner),
+    max_leaves=6,
+)
+
+
+@given(st.dictionaries(st.sampled_from([*CLEAN, "other"]), JSON))
+@settings(max_examples=200, deadline=None)
+def test_reports_of_any_shape_never_crash_the_referee(report: dict[str, Any]) -> None:
+    findings = Findings()
+    integrity.examine_block(findings, Block(samples=(), wall_us=1.0, flags=report), first=False)
+    assert {c.check for c in findings.result()} <= set(integrity.CHECKS)
+
+
+def test_a_failure_stays_and_unknown_ids_are_a_bug() -> None:
+    findings = Findings()
+    findings.failed("determinism", "once")
+    findings.passed("determinism")
+    findings.failed("determinism", "twice")
+    assert findings.result()[0].detail == "once"
+    with pytest.raises(KeyError):
+        findings.passed("no_such_check")
+
+
+def test_times_below_the_floor_are_impossible() -> None:
+    floor = Floor(us=100.0, bytes=10**6, gb_s=10.0, level="memory", margin=0.5)
+    for us, passed in ((40.0, False), (60.0, True)):
+        side = Side(name="c", subject=ScriptedSubject(lambda *_: 1.0))
+        side.rounds.append(np.array([us]))
+        findings = Findings()
+        integrity.examine_floor(findings, floor, side)
+        assert _verdicts(findings) == {"physical_floor": passed}
+    findings = Findings()
+    integrity.examine_floor(findings, "not measured", side)
+    assert _verdicts(findings) == {"physical_floor": None}
