@@ -138,31 +138,35 @@ class Function:
         self.name = name
         self._pointer = pointer
         self._signature = signature
-        self._checks: list[tuple[str, set[Any]] | None] | None = None
+        self._count: int | None = None
+        self._pointers: list[tuple[int, str, set[Any]]] = []
+        """(position, pointed-to type, tensor dtypes seen to fit there)."""
         self._raises = signature is None or signature.result in _ERROR_CODES
-        if signature is not None and all(
-            p.pointer or p.base in SCALARS for p in signature.parameters
-        ):
-            self._bind(
-                [ctypes.c_void_p if p.pointer else SCALARS[p.base] for p in signature.parameters],
-                [p.base for p in signature.parameters],
-            )
+        if signature is not None:
             self._bind_result(signature.result)
+            if all(p.pointer or p.base in SCALARS for p in signature.parameters):
+                self._bind(
+                    [ctypes.c_void_p if p.pointer else SCALARS[p.base]
+                     for p in signature.parameters],
+                    [p.base for p in signature.parameters],
+                )  # fmt: skip
 
     def __call__(self, *arguments: Any) -> Any:
         """Call it. ``TypeError`` for wrong arguments; ``RuntimeError`` for a non-zero code."""
-        if self._checks is None:
-            self._bind(*self._guess(arguments))
-        checks = self._checks
-        assert checks is not None
-        if len(arguments) != len(checks):
-            raise TypeError(self._count_message(len(arguments)))
-        values = [
-            value if check is None
-            else value.data_ptr() if getattr(value, "dtype", None) in check[1] and value.is_cpu
-            else self._address(position, value)
-            for position, (value, check) in enumerate(zip(arguments, checks, strict=True))
-        ]  # fmt: skip
+        if self._count is None:
+            self._bind(_guess(arguments), [""] * len(arguments))
+        if len(arguments) != self._count:
+            raise TypeError(
+                f"{self.name} takes {self._count} arguments, {len(arguments)} were given"
+                + self._declaration()
+            )
+        values = list(arguments)
+        for position, base, accepted in self._pointers:
+            value = values[position]
+            if getattr(value, "dtype", None) in accepted and value.is_cpu:
+                values[position] = value.data_ptr()
+            else:
+                values[position] = self._address(position, base, accepted, value)
         try:
             result = self._pointer(*values)
         except ctypes.ArgumentError as error:
@@ -175,8 +179,12 @@ class Function:
 
     def _bind(self, types: Sequence[Any], bases: Sequence[str]) -> None:
         self._pointer.argtypes = types
-        pairs = zip(types, bases, strict=True)
-        self._checks = [(base, set()) if t is ctypes.c_void_p else None for t, base in pairs]
+        self._count = len(types)
+        self._pointers = [
+            (position, base, set())
+            for position, (kind, base) in enumerate(zip(types, bases, strict=True))
+            if kind is ctypes.c_void_p
+        ]
 
     def _bind_result(self, result: str) -> None:
         if result == "void":
@@ -186,20 +194,8 @@ class Function:
         elif result in SCALARS:
             self._pointer.restype = SCALARS[result]
 
-    def _guess(self, arguments: Sequence[Any]) -> tuple[list[Any], list[str]]:
-        types: list[Any] = []
-        for value in arguments:
-            if isinstance(value, ctypes._SimpleCData):
-                types.append(type(value))
-            elif isinstance(value, int):
-                types.append(ctypes.c_int64)
-            else:
-                types.append(ctypes.c_double if isinstance(value, float) else ctypes.c_void_p)
-        return types, [""] * len(types)
-
-    def _address(self, position: int, value: Any) -> Any:
+    def _address(self, position: int, base: str, accepted: set[Any], value: Any) -> Any:
         """The pointer that ``value`` stands for, after the checks the fast path may then skip."""
-        base, accepted = self._checks[position] or ("", set())  # type: ignore[index]
         if hasattr(value, "data_ptr"):
             if not value.is_cpu:
                 raise TypeError(f"{self.name}: argument {position} is on {value.device}, not cpu")
@@ -215,9 +211,18 @@ class Function:
             return value.ctypes.data
         return value
 
-    def _count_message(self, given: int) -> str:
-        wanted = len(self._checks or ())
-        return f"{self.name} takes {wanted} arguments, {given} were given{self._declaration()}"
-
     def _declaration(self) -> str:
         return f"\nDeclared: {self._signature}" if self._signature else ""
+
+
+def _guess(arguments: Sequence[Any]) -> list[Any]:
+    """ctypes of arguments whose declaration could not be read."""
+    types: list[Any] = []
+    for value in arguments:
+        if isinstance(value, ctypes._SimpleCData):
+            types.append(type(value))
+        elif isinstance(value, int):
+            types.append(ctypes.c_int64)
+        else:
+            types.append(ctypes.c_double if isinstance(value, float) else ctypes.c_void_p)
+    return types

@@ -154,8 +154,8 @@ class Kernel:
 
 def _three(size: Any) -> tuple[int, int, int]:
     values = [index(value) for value in (size if isinstance(size, tuple) else (size,))]
-    if not 1 <= len(values) <= 3:
-        raise ValueError(f"a launch has 1 to 3 grid or block sizes, not {len(values)}")
+    if not 1 <= len(values) <= 3 or min(values) < 1:
+        raise ValueError(f"grid and block are 1 to 3 sizes of at least 1, not {size!r}")
     x, y, z = [*values, 1, 1][:3]
     return x, y, z
 
@@ -177,7 +177,7 @@ class _Loaded:
         try:
             return self.frames.pop()
         except IndexError:
-            return Frame(self.layout.parameter_bytes)
+            return Frame(self.function, self.layout.parameter_bytes)
 
 
 class Launch:
@@ -218,7 +218,7 @@ class Launch:
         if self._shared_bytes > loaded.shared_bytes:
             loaded.api.allow_shared(loaded.function, self._shared_bytes)
             loaded.shared_bytes = self._shared_bytes
-        return loaded.api.launch(loaded.function, self._shape, self._shared_bytes, stream, frame)
+        return loaded.api.launch(self._shape, self._shared_bytes, stream, frame)
 
     def _refused(self, loaded: _Loaded, code: int) -> DriverError:
         shape = f"grid {self._shape[:3]}, block {self._shape[3:]}, {self._shared_bytes} bytes"

@@ -28,18 +28,29 @@ _BUFFER_POINTER, _BUFFER_SIZE = 1, 2
 """``CU_LAUNCH_PARAM_BUFFER_POINTER`` and ``..._SIZE``."""
 
 
+_CONFIG = struct.Struct("<7I4xQQI4x")
+"""``CUlaunchConfig``: grid and block sizes, shared bytes, stream, attributes, their number."""
+
+
 class Frame:
-    """Memory of one launch in flight: packed parameters and what the driver wants around them."""
+    """Memory of one launch in flight: packed parameters and what the driver wants around them.
 
-    __slots__ = ("context", "context_reference", "extra", "parameters", "size")
+    Its pointers are made once: converting eleven arguments a launch would cost more than the rest.
+    """
 
-    def __init__(self, parameter_bytes: int) -> None:
+    __slots__ = ("arguments", "config", "configured", "context", "context_reference", "extra",
+                 "parameters", "size")  # fmt: skip
+
+    def __init__(self, function: int, parameter_bytes: int) -> None:
         self.parameters = ctypes.create_string_buffer(max(1, parameter_bytes))
         self.size = ctypes.c_size_t(parameter_bytes)
         self.extra = (ctypes.c_void_p * 5)(
             _BUFFER_POINTER, ctypes.addressof(self.parameters),
             _BUFFER_SIZE, ctypes.addressof(self.size), 0,
         )  # fmt: skip
+        self.config = ctypes.create_string_buffer(_CONFIG.size)
+        self.configured: tuple[Any, ...] = ()
+        self.arguments = (ctypes.byref(self.config), ctypes.c_void_p(function), None, self.extra)
         self.context = ctypes.c_void_p()
         self.context_reference = ctypes.byref(self.context)
 
@@ -71,8 +82,7 @@ class Driver:
             self.call("cuInit", 0)
         except DriverError as error:
             raise ToolchainError(f"The CUDA driver does not start: {error}") from None
-        self._launch = self.library.cuLaunchKernel
-        self._launch.argtypes = [ctypes.c_void_p, *[ctypes.c_uint] * 7, *[ctypes.c_void_p] * 3]
+        self._launch = self.library.cuLaunchKernelEx
         self._current = self.library.cuCtxGetCurrent
         self._contexts: dict[int, int] = {}
 
@@ -154,11 +164,13 @@ class Driver:
             pointer = ctypes.c_void_p(function)
             self.call("cuFuncSetAttribute", pointer, _MAX_DYNAMIC_SHARED, shared_bytes)
 
-    def launch(
-        self, function: int, shape: tuple[int, ...], shared_bytes: int, stream: int, frame: Frame
-    ) -> int:
+    def launch(self, shape: tuple[int, ...], shared_bytes: int, stream: int, frame: Frame) -> int:
         """Launch with ``shape`` (grid x, y, z, block x, y, z); returns the CUresult."""
-        return int(self._launch(function, *shape, shared_bytes, stream, None, frame.extra))
+        config = (*shape, shared_bytes, stream)
+        if config != frame.configured:
+            _CONFIG.pack_into(frame.config, 0, *config, 0, 0)
+            frame.configured = config
+        return int(self._launch(*frame.arguments))
 
     def uuid(self, device: int) -> str:
         """``GPU-xxxxxxxx-xxxx-...`` as nvidia-smi prints it."""

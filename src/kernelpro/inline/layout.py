@@ -53,8 +53,10 @@ class Layout:
             self._codes.append(code)
         self._struct = struct.Struct(text)
         self._bases = [p.base for p in declared] if declared else [""] * self._count
-        self._positions = range(self._count)
-        self._accepted = [set[Any]() if code == _POINTER else None for code in self._codes]
+        self._pointers: list[tuple[int, set[Any]]] = [
+            (position, set()) for position, code in enumerate(self._codes) if code == _POINTER
+        ]
+        """Positions of pointers, each with the tensor dtypes seen to fit there."""
 
     @property
     def parameter_bytes(self) -> int:
@@ -69,15 +71,13 @@ class Layout:
         """
         if len(arguments) != self._count:
             self._check_count(arguments)
-        values = [
-            value if accepted is None
-            else value.data_ptr()
-            if getattr(value, "dtype", None) in accepted and value.get_device() == device
-            else self._address(position, value, device)
-            for position, value, accepted in zip(
-                self._positions, arguments, self._accepted, strict=True
-            )
-        ]  # fmt: skip
+        values = list(arguments)
+        for position, accepted in self._pointers:
+            value = values[position]
+            if getattr(value, "dtype", None) in accepted and value.get_device() == device:
+                values[position] = value.data_ptr()
+            else:
+                values[position] = self._address(position, accepted, value, device)
         try:
             self._struct.pack_into(buffer, 0, *values)
         except (struct.error, TypeError):  # ctypes values and structures, or a real mistake
@@ -94,7 +94,7 @@ class Layout:
                 + self._declaration
             )
 
-    def _address(self, position: int, value: Any, device: int) -> int:
+    def _address(self, position: int, accepted: set[Any], value: Any, device: int) -> int:
         """The pointer that ``value`` stands for, after checks the fast path may then skip."""
         if not hasattr(value, "data_ptr"):
             return int(getattr(value, "value", value) or 0)
@@ -106,9 +106,7 @@ class Layout:
             raise TypeError(
                 f"{where} points to {base}, but the tensor holds {dtype}{self._declaration}"
             )
-        accepted = self._accepted[position]
-        if accepted is not None:
-            accepted.add(value.dtype)
+        accepted.add(value.dtype)
         return int(value.data_ptr())
 
 
