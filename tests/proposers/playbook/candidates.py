@@ -102,10 +102,12 @@ def _close(got: torch.Tensor, want: torch.Tensor, best: torch.Tensor) -> None:
     if not got.is_floating_point():
         assert torch.equal(got, want), (got, want)
         return
-    assert torch.equal(got.isnan(), want.isnan()), "NaN in different places"
-    infinite = want.isinf()
+    # Torch's vectorised float32 sometimes gives NaN where the exact result is infinite.
+    settled = want.isnan() == best.isnan()
+    assert torch.equal(got.isnan()[settled], want.isnan()[settled]), "NaN in different places"
+    infinite = want.isinf() & settled
     assert torch.equal(got[infinite], want[infinite])
-    fine = ~(want.isnan() | infinite)
+    fine = ~(want.isnan() | infinite | got.isnan())
     if not fine.any():
         return
     got64, want64, best64 = (t.double()[fine] for t in (got, want, best))

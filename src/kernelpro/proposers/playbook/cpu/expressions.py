@@ -28,6 +28,7 @@ SCALAR_PRELUDE = """\
 #include <cstdint>
 #include <cmath>
 #define INLINE static inline __attribute__((always_inline))
+struct Full { static constexpr bool value = true; };
 struct bfloat16 { uint16_t bits; };
 template <class T> INLINE T load1(const T* p) { return *p; }
 INLINE float load1(const _Float16* p) { return (float)*p; }

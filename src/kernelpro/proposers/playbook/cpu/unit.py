@@ -19,30 +19,29 @@ FLAGS = ("-fno-math-errno", "-fno-trapping-math")
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """C++ text, the functions it exports, and how Python calls them."""
+    """C++ text and the compiler flags it wants."""
 
     source: str
     flags: tuple[str, ...]
-    calls: dict[str, tuple[str, ...]]
-    """Function name -> buffer names to pass, in order."""
 
 
 def translation_unit(
-    kernels: list[Kernel], buffers: dict[str, Buffer], knobs: CpuKnobs, extra: list[str]
-) -> Unit:
-    """All ``kernels`` as one source; ``extra`` is more C++ text (matrix products)."""
+    kernels: list[Kernel], buffers: dict[str, Buffer], knobs: CpuKnobs,
+    epilogues: list[KernelText], products: list[str],
+) -> Unit:  # fmt: skip
+    """All ``kernels`` as one source, after the text of own matrix ``products``.
+
+    ``epilogues``: kernels already written inside the products; only their needs count here.
+    """
     texts = [KernelText(k, buffers, knobs) for k in kernels]
     bodies = [function(k) for k in texts]
-    vector = [k for k in texts if k.vector]
-    parts: list[str] = []
-    if vector or extra:
+    vector = [*epilogues, *(k for k in texts if k.vector)]
+    parts: list[str] = ["#include <omp.h>\n"]
+    if vector:
         parts += _vector_prelude(vector, knobs)
-    if len(vector) < len(texts):
-        scalar = SCALAR_PRELUDE if not (vector or extra) else _without_common(SCALAR_PRELUDE)
-        parts += [scalar, SCALAR_REDUCE]
-    parts.append("#include <omp.h>\n")
-    calls = {k.kernel.name: tuple(name for _, name in k.parameters()) for k in texts}
-    return Unit("\n".join([*parts, *extra, *bodies]) + "\n", FLAGS, calls)
+    if not all(k.vector for k in texts):
+        parts += [_without_known(SCALAR_PRELUDE, "\n".join(parts)), SCALAR_REDUCE]
+    return Unit("\n".join([*parts, *products, *bodies]) + "\n", FLAGS)
 
 
 def _vector_prelude(texts: list[KernelText], knobs: CpuKnobs) -> list[str]:
@@ -69,12 +68,12 @@ def _vector_prelude(texts: list[KernelText], knobs: CpuKnobs) -> list[str]:
     return found + functions
 
 
-def _without_common(text: str) -> str:
-    """Drop what the vector prelude already has."""
-    lines = text.splitlines(keepends=True)
+def _without_known(text: str, known: str) -> str:
+    """``text`` without the one-line declarations that ``known`` already has."""
+    once = ("#include", "#define INLINE", "struct bfloat16", "struct Full")
     return "".join(
-        line for line in lines
-        if not line.startswith(("#include", "#define INLINE", "struct bfloat16"))
+        line for line in text.splitlines(keepends=True)
+        if not (line.startswith(once) and line.split("//")[0].strip() in known)
     )  # fmt: skip
 
 

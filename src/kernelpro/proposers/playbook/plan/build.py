@@ -7,11 +7,11 @@ from typing import Any
 
 from kernelpro.proposers.playbook.plan import operators
 from kernelpro.proposers.playbook.plan.axes import contiguous
+from kernelpro.proposers.playbook.plan.coverage import coverage, node_costs
 from kernelpro.proposers.playbook.plan.draft import BufferView, Number, Value
 from kernelpro.proposers.playbook.plan.ir import (
     AtenCall,
     Buffer,
-    Coverage,
     Kernel,
     MatmulKernel,
     Plan,
@@ -26,7 +26,7 @@ from kernelpro.proposers.playbook.plan.library import (
 )  # fmt: skip
 from kernelpro.proposers.playbook.plan.lower import ELEMENTWISE, Emitter
 from kernelpro.proposers.playbook.plan.lower_reduce import REDUCTIONS
-from kernelpro.proposers.playbook.plan.matmul import MATMULS, fuse_epilogues
+from kernelpro.proposers.playbook.plan.matmul import MATMULS, step_reads, with_products
 from kernelpro.proposers.playbook.plan.planner import Grouping, Planner, Unfusable, references
 from kernelpro.proposers.playbook.plan.views import VIEWS
 from kernelpro.schema.graph import Graph, GraphInput, GraphNode
@@ -50,14 +50,16 @@ def make_plan(graph: Graph, grouping: Grouping = "full") -> Plan:
     for name in references((graph.outputs, graph.mutations)):
         planner.current = name
         require_tensor(planner, name)
-    steps = fuse_epilogues(_ordered_steps(planner), planner.buffers, _output_names(planner))
+    steps = with_products(_ordered_steps(planner), planner.buffers, _output_names(planner))
+    costs = node_costs(graph)
     return Plan(
         steps=_with_reuse(steps, planner.buffers, _output_names(planner)),
         buffers=planner.buffers, inputs=tuple(i.name for i in graph.inputs if i.kind == "input"),
         outputs=renamed(graph.outputs, planner.variables), structure=graph.output_structure,
         output_keys=graph.output_keys,
         mutations=tuple((t, planner.variables[v["ref"]]) for t, v in graph.mutations.items()),
-        coverage=_coverage(graph, steps, planner.reasons), scalars=scalars,
+        coverage=coverage(costs, steps, planner.reasons, own_products=False), scalars=scalars,
+        costs=costs, reasons=planner.reasons,
     )  # fmt: skip
 
 
@@ -175,21 +177,21 @@ def _with_reuse(
     steps: list[Step], buffers: dict[str, Buffer], outputs: frozenset[str]
 ) -> tuple[Step, ...]:
     """Let kernels write over library results that nothing reads afterwards."""
-    fresh = {s.name for s in steps if isinstance(s, AtenCall)
-             and s.node.op in operators.FRESH_RESULT}  # fmt: skip
+    fresh = {
+        s.name if isinstance(s, AtenCall) else s.product for s in steps
+        if isinstance(s, MatmulKernel)
+        or (isinstance(s, AtenCall) and s.node.op in operators.FRESH_RESULT)
+    }  # fmt: skip
     result: list[Step] = []
     for index, step in enumerate(steps):
+        later = {r for s in steps[index + 1 :] for r in step_reads(s)} | outputs
         if isinstance(step, Kernel):
-            later = {r for s in steps[index + 1 :] for r in _reads(s)} | outputs
             step = replace(step, reuse=_reuse(step, fresh - later, buffers))
+        elif isinstance(step, MatmulKernel) and step.epilogue is not None:
+            pairs = _reuse(step.epilogue, fresh - later, buffers)
+            step = replace(step, epilogue=replace(step.epilogue, reuse=pairs))
         result.append(step)
     return tuple(result)
-
-
-def _reads(step: Step) -> set[str]:
-    if isinstance(step, AtenCall):
-        return set(references((step.node.args, step.node.kwargs)))
-    return set(step.reads())
 
 
 def _reuse(
@@ -212,24 +214,3 @@ def _reuse(
                 dead = dead - {access.buffer}
                 break
     return tuple(pairs)
-
-
-def _coverage(graph: Graph, steps: list[Step], reasons: dict[str, str]) -> Coverage:
-    native: list[str] = []
-    library: list[tuple[str, str]] = []
-    for step in steps:
-        if isinstance(step, AtenCall):
-            if not step.view and not step.node.op.endswith("getitem"):
-                reason = reasons.get(step.name, "library product is faster to keep")
-                library.append((step.name, reason))
-        else:
-            native += step.covers
-    cost = {n.name: max(n.flops, float(n.outputs[0].numel if n.outputs else 0.0))
-            for n in graph.nodes}  # fmt: skip
-    covered = sum(cost.get(n, 0.0) for n in dict.fromkeys(native))
-    left = sum(cost.get(n, 0.0) for n, _ in library)
-    total = covered + left
-    return Coverage(tuple(dict.fromkeys(native)), tuple(library), covered / total if total else 0.0)
-
-
-__all__ = ["MatmulKernel", "Unplannable", "make_plan"]

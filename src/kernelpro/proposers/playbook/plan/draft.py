@@ -94,9 +94,7 @@ class Draft:
             raise Mismatch("both kernels already reduce")
         offset = len(self.nodes)
         self.axes.absorb(other.axes)
-        self.nodes += [
-            replace(n, args=tuple(a + offset for a in n.args)) for n in other.nodes
-        ]
+        self.nodes += [replace(n, args=tuple(a + offset for a in n.args)) for n in other.nodes]
         self.stored |= {n + offset: list(where) for n, where in other.stored.items()}
         self.reduced = self.reduced if self.reduced is not None else other.reduced
         self.covers += other.covers

@@ -131,8 +131,7 @@ class Kernel:
         """
         reduced = {i for i, axis in enumerate(self.axes) if axis.reduced}
         return tuple(
-            "element" if axes & reduced else "row" if axes else "constant"
-            for axes in self.varies()
+            "element" if axes & reduced else "row" if axes else "constant" for axes in self.varies()
         )
 
     def stages(self) -> tuple[int, ...]:
@@ -175,10 +174,12 @@ class Kernel:
 
 @dataclass(frozen=True, slots=True)
 class MatmulKernel:
-    """``out[b, i, j] = epilogue(sum over k of lhs[b, i, k] * rhs[b, k, j])``, float32.
+    """``out[b, i, j] = epilogue(sum over k of lhs[b, i, k] * rhs[b, k, j])``.
 
-    ``epilogue`` is a kernel over the axes (b, i, j) (b only if ``batch`` > 1) whose load of
-    ``product`` stands for the accumulated sum; None stores the sum itself in ``product``.
+    ``epilogue`` is an element-wise kernel over the axes (b, i, j) (b only if ``batch`` > 1) whose
+    single load of ``product`` stands for the accumulated sum; None stores the sum itself in
+    ``product`` (row-major). Kernels that reduce along rows of the product follow as steps of
+    their own. Operands have one dtype: float32, float16 or bfloat16.
     """
 
     name: str
@@ -249,8 +250,13 @@ class Plan:
     structure: str
     """``tensor``, ``tuple``, ``list`` or ``dict``."""
     coverage: Coverage
+    """With all matrix products left to the library; ``coverage.plan_coverage`` for others."""
     output_keys: tuple[str, ...] = ()
     mutations: tuple[tuple[str, str], ...] = ()
     """(buffer or input name as in ``Graph.mutations``, variable with its new value)."""
+    costs: dict[str, float] = field(default_factory=dict)
+    """Graph node -> work, see ``coverage``."""
+    reasons: dict[str, str] = field(default_factory=dict)
+    """Graph node left to torch -> why."""
     scalars: dict[str, object] = field(default_factory=dict)
     """Non-tensor inputs and the value the graph was exported with."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from kernelpro.proposers.playbook.plan.axes import Dims, Free
 from kernelpro.proposers.playbook.plan.draft import Draft, DraftNode
@@ -107,7 +107,7 @@ def _reorder(kernel: Kernel, order: list[int]) -> Kernel:
     def moved(access: Access) -> Access:
         return Access(access.buffer, tuple(access.strides[i] for i in order), access.offset)
 
-    return _rebuilt(kernel, tuple(kernel.axes[i] for i in order), moved)
+    return rebuilt(kernel, tuple(kernel.axes[i] for i in order), moved)
 
 
 def _merge(kernel: Kernel) -> Kernel:
@@ -129,12 +129,12 @@ def _merge(kernel: Kernel) -> Kernel:
             strides = access.strides[:at] + access.strides[at + 1 :]
             return Access(access.buffer, strides, access.offset)
 
-        kernel = _rebuilt(kernel, tuple(axes), dropped)
+        kernel = rebuilt(kernel, tuple(axes), dropped)
     return kernel
 
 
-def _rebuilt(kernel: Kernel, axes: tuple[Axis, ...], change: object) -> Kernel:
-    assert callable(change)
+def rebuilt(kernel: Kernel, axes: tuple[Axis, ...], change: Callable[[Access], Access]) -> Kernel:
+    """``kernel`` over ``axes`` with every access mapped through ``change``."""
     nodes = tuple(
         Node(n.kind, n.op, n.args, n.dtype, change(n.access) if n.access else None, n.value)
         for n in kernel.nodes

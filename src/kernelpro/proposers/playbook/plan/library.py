@@ -11,6 +11,7 @@ from kernelpro.proposers.playbook.plan.ir import Buffer
 from kernelpro.proposers.playbook.plan.operators import VIEW_OPS
 from kernelpro.proposers.playbook.plan.planner import Planner, Unfusable, references
 from kernelpro.schema.graph import GraphNode
+from kernelpro.schema.problem import TensorSpec
 
 
 class Unplannable(Exception):
@@ -36,10 +37,24 @@ def call(planner: Planner, node: GraphNode) -> None:
         spec = node.outputs[0]
         stride = tuple(spec.stride) if spec.stride is not None else contiguous(spec.shape)
         view = BufferView(node.name, spec.shape, stride, 0, spec.dtype)
-        planner.buffers[node.name] = Buffer(
-            node.name, spec.shape, stride, spec.dtype, "temporary"
-        )
+        planner.buffers[node.name] = Buffer(node.name, spec.shape, stride, spec.dtype, "temporary")
         planner.values[node.name] = view
+
+
+def _name_view(planner: Planner, name: str, view: BufferView) -> None:
+    """Make the stored window ``view`` the tensor of graph value ``name``."""
+    stored = planner.buffers[view.buffer]
+    if stored.shape == view.shape and stored.stride == view.stride:
+        planner.variables[name] = view.buffer
+        return
+    spec = TensorSpec(shape=view.shape, dtype=view.dtype, stride=view.stride)
+    expand = GraphNode(
+        name=f"{name}_expanded", op="aten.expand.default", kwargs={}, outputs=(spec,),
+        args=({"ref": view.buffer}, list(view.shape)),
+    )  # fmt: skip
+    step = planner.call(expand, view=True, reads=[view.buffer])
+    planner.variables[name] = expand.name
+    planner.producer[expand.name] = step
 
 
 def require_tensor(planner: Planner, name: str) -> None:
@@ -49,7 +64,8 @@ def require_tensor(planner: Planner, name: str) -> None:
     value = planner.values.get(name)
     if isinstance(value, Internal):
         try:
-            planner.variables[name] = planner.spill(value).buffer
+            view = planner.spill(value)
+            _name_view(planner, name, view)
             return
         except Unfusable as error:
             raise Unplannable(f"{name}: {error}") from None

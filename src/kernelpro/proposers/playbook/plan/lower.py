@@ -7,6 +7,7 @@ the reason; then the operator is called through torch.
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -53,10 +54,11 @@ class Emitter:
     def apply(self, op: str, *args: Value | float, dtype: str | None = None) -> Value:
         """Primitive ``op`` with broadcasting; result (torch) dtype defaults to the node's."""
         values = [a if not isinstance(a, int | float) else self.number(a) for a in args]
-        if all(isinstance(v, Number) for v in values):
-            raise Unfusable("all operands are constants")
         dtype = dtype or self.dtype
         shape = _broadcast([v.shape for v in values])
+        numbers = [v.value for v in values if isinstance(v, Number)]
+        if len(numbers) == len(values):
+            return Number(_fold(op, numbers), shape, dtype)
         primitive = operators.COMPUTE[op]
         if primitive.result == "bool":
             types = [_operand_type(values)] * len(values)
@@ -107,6 +109,22 @@ class Emitter:
         from kernelpro.proposers.playbook.plan.views import reshape_value
 
         return reshape_value(self.planner, value, shape)
+
+
+_FOLDABLE: dict[str, Callable[..., float | int | bool]] = {
+    "copy": lambda a: a, "neg": operator.neg, "abs": abs, "add": operator.add,
+    "sub": operator.sub, "mul": operator.mul, "lt": operator.lt, "gt": operator.gt,
+    "le": operator.le, "ge": operator.ge, "eq": operator.eq, "ne": operator.ne,
+    "where": lambda c, a, b: a if c else b, "not": lambda a: not a, "minimum": min,
+    "maximum": max,
+}  # fmt: skip
+
+
+def _fold(op: str, numbers: list[float | int | bool]) -> float | int | bool:
+    """``op`` on constants, at planning time."""
+    if op not in _FOLDABLE or any(isinstance(n, float) and math.isnan(n) for n in numbers):
+        raise Unfusable("all operands are constants")
+    return _FOLDABLE[op](*numbers)
 
 
 def _operand_type(values: list[Value]) -> str:
@@ -316,4 +334,3 @@ ELEMENTWISE: dict[str, Callable[[Emitter], Result]] = {
     "aten.ones_like.default": _full, "aten.zeros.default": _full, "aten.ones.default": _full,
 }  # fmt: skip
 """Overload -> lowering, for operators that keep or broadcast shapes."""
-

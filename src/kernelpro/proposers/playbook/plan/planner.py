@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Literal
 
-from kernelpro.proposers.playbook.plan import operators
-from kernelpro.proposers.playbook.plan.axes import Dims, Mismatch, contiguous, reshape
+from kernelpro.proposers.playbook.plan.attempt import Attempt
+from kernelpro.proposers.playbook.plan.axes import Dims, Free, Mismatch, contiguous, reshape
 from kernelpro.proposers.playbook.plan.draft import (
     BufferView,
     Draft,
@@ -28,9 +29,6 @@ from kernelpro.schema.graph import Graph, GraphNode
 Grouping = Literal["full", "vertical", "single"]
 """``full``: also operators that merely read the same tensor share a kernel; ``vertical``: only
 producer and consumer; ``single``: every graph operator its own kernel."""
-
-HEAVY_GROWTH = 12.0
-"""Weight above which a small value is stored rather than recomputed for every row (chosen)."""
 
 
 class Unfusable(Exception):
@@ -51,7 +49,6 @@ class Planner:
         self.calls: dict[int, AtenCall] = {}
         self.deps: dict[int, set[int]] = {}
         self.moved: dict[int, tuple[int, int]] = {}
-        self.spilled: dict[tuple[int, int, Dims], BufferView] = {}
         self.variables: dict[str, str] = {}
         self.reasons: dict[str, str] = {}
         self.nodes = {node.name: node for node in graph.nodes}
@@ -89,9 +86,7 @@ class Planner:
     ) -> tuple[int, int, Dims] | None:  # fmt: skip
         attempt = Attempt(self, base)
         try:
-            operands = [
-                attempt.operand(a, t) for a, t in zip(args, operand_types, strict=True)
-            ]
+            operands = [attempt.operand(a, t) for a, t in zip(args, operand_types, strict=True)]
             dims = attempt.draft.broadcast([d for _, d in operands], shape)
             node = DraftNode("compute", op, tuple(i for i, _ in operands), dims, result_type)
             index = attempt.draft.add(node)
@@ -144,28 +139,39 @@ class Planner:
 
     # ---- memory ---------------------------------------------------------------------------
 
+    def stored(self, value: Internal) -> BufferView | None:
+        """Where ``value`` has been stored, if it has."""
+        value = self.internal(value)
+        draft = self.drafts[value.draft]
+        for view, dims in draft.stored.get(value.node, []):
+            if view.shape == value.shape and draft.axes.resolve(dims) == value.dims:
+                return view
+        return None
+
     def spill_view(self, value: Internal) -> BufferView:
         """The window a stored copy of ``value`` has (or would have) in memory."""
-        key = (value.draft, value.node, value.dims)
-        if key in self.spilled:
-            return self.spilled[key]
+        if any(isinstance(d, Free) for d in value.dims):
+            return _expanded(self.spill_view(_compact(value)), value)
+        known = self.stored(value)
+        if known is not None:
+            return known
         name = self._fresh_name(self._graph_name(value) or self.current)
-        stride = contiguous(value.shape)
-        return BufferView(name, value.shape, stride, 0, value.dtype)
+        return BufferView(name, value.shape, contiguous(value.shape), 0, value.dtype)
 
     def spill(self, value: Internal) -> BufferView:
         """Store ``value``; returns where. Raises ``Unfusable`` if the nest cannot store it."""
         value = self.internal(value)
-        key = (value.draft, value.node, value.dims)
-        if key not in self.spilled:
+        if any(isinstance(d, Free) for d in value.dims):
+            return _expanded(self.spill(_compact(value)), value)
+        view = self.stored(value)
+        if view is None:
             draft = self.drafts[value.draft]
             if not draft.spans(value.dims):
                 raise Unfusable("value covers only part of its kernel's axes")
             view = self.spill_view(value)
             draft.stored.setdefault(value.node, []).append((view, value.dims))
             self.add_buffer(view, value.draft)
-            self.spilled[key] = view
-        return self.spilled[key]
+        return view
 
     def add_buffer(self, view: BufferView, producer: int) -> None:
         """Register a temporary written by step ``producer``."""
@@ -230,151 +236,18 @@ class Planner:
         return step
 
 
-class Attempt:
-    """One try at adding an operator to a draft; nothing changes until :meth:`commit`."""
-
-    def __init__(self, planner: Planner, base: int | None) -> None:
-        self.planner = planner
-        self.base = base
-        if base is None:
-            self.draft = Draft(0, planner.counter)
-        else:
-            self.draft = planner.drafts[base].copy()
-        self.before = {} if base is None else {base: self.draft.domain()}
-        self.absorbed: dict[int, int] = {}
-        self.spills: list[Internal] = []
-        self.reads: set[int] = set()
-
-    def operand(self, value: Value, dtype: str) -> tuple[int, Dims]:
-        """The node (of type ``dtype``) and dims that stand for ``value`` in this draft."""
-        if isinstance(value, Number):
-            return self.draft.constant(_as_type(value.value, dtype), dtype), ()
-        if isinstance(value, Internal):
-            node, dims = self._inside(value)
-        else:
-            node, dims = self._from_memory(value)
-        have = self.draft.nodes[node].dtype
-        if have != dtype:
-            cast = DraftNode("compute", "cast", (node,), self.draft.nodes[node].dims, dtype)
-            node = self.draft.add(cast)
-        return node, dims
-
-    def _inside(self, value: Internal) -> tuple[int, Dims]:
-        if value.draft == self.base:
-            return value.node, self.draft.axes.resolve(value.dims)
-        if value.draft not in self.absorbed:
-            if not self._can_absorb(value.draft):
-                self.spills.append(value)
-                self.reads.add(value.draft)
-                if not self.planner.drafts[value.draft].spans(value.dims):
-                    raise Mismatch("operand cannot be stored")
-                return self._from_memory(self.planner.spill_view(value))
-            other = self.planner.drafts[value.draft]
-            self.absorbed[value.draft] = self.draft.absorb(other)
-            self.before[value.draft] = other.domain()
-        return value.node + self.absorbed[value.draft], self.draft.axes.resolve(value.dims)
-
-    def _can_absorb(self, other: int) -> bool:
-        if self.base is None or self.planner.grouping == "single":
-            return False
-        deps = self.planner.deps
-        if other in deps[self.base] or self.base in deps[other]:
-            return False
-        return self.draft.reduced is None or self.planner.drafts[other].reduced is None
-
-    def _from_memory(self, view: BufferView) -> tuple[int, Dims]:
-        if view.buffer in self.planner.producer:
-            self.reads.add(self.planner.producer[view.buffer])
-        return self.draft.load(view, operators.compute_type(view.dtype))
-
-    def add_reduce(
-        self, op: str, node: int, own: Dims, dims: Sequence[int], result_type: str
-    ) -> tuple[int, Dims]:
-        """Add a reduce node over tensor dimensions ``dims``; raises ``Mismatch``."""
-        draft = self.draft
-        over = tuple(own[i] for i in dims)
-        axes = draft.flat(over)
-        sizes = [draft.axes.size(d) for d in over]
-        atoms = 1
-        for axis in axes:
-            atoms *= draft.axes.sizes[axis]
-        expected = 1
-        for size in sizes:
-            expected *= size
-        if not axes or atoms != expected:
-            raise Mismatch("reduction over a constant dimension")
-        if draft.reduced is not None and draft.reduced_axes() != axes:
-            raise Mismatch("another set of axes is reduced here")
-        if draft.flat(own) != draft.domain():
-            raise Mismatch("operand does not cover the loop nest")
-        left = tuple(() if i in dims else d for i, d in enumerate(own))
-        draft.reduced = tuple(sorted(axes))
-        index = draft.add(
-            DraftNode("reduce", op, (node,), left, result_type, reduced_dims=over)
-        )
-        return index, left
-
-    def check(self) -> None:
-        """Raise ``Mismatch`` if the grown draft would be wrong, cyclic or wasteful."""
-        self.draft.check()
-        deps = self.planner.deps
-        members = {*self.absorbed} | ({self.base} if self.base is not None else set())
-        if self.reads & members or any(m in deps[r] for m in members for r in self.reads):
-            raise Mismatch("the kernel would wait for itself")
-        domain = self.draft.domain()
-        for number, before in self.before.items():
-            if domain != {*self.draft.axes.atoms(before)}:
-                self._check_growth(number)
-
-    def _check_growth(self, number: int) -> None:
-        """A nest may gain axes only if nothing in it must be stored at its old extent."""
-        draft = self.planner.drafts[number]
-        kinds = [n.op for n in draft.nodes if n.kind == "compute"]
-        weight = sum(operators.COMPUTE[op].weight for op in kinds)
-        if weight > HEAVY_GROWTH or draft.stored or any(self.planner.pending(number)):
-            raise Mismatch("values of smaller extent are dear or needed elsewhere")
-
-    def commit(self) -> int:
-        """Make the attempt real; returns the draft's number."""
-        planner = self.planner
-        if self.base is None:
-            self.base = planner.new_step()
-            self.draft.number = self.base
-        step = self.base
-        for value in self.spills:
-            planner.spill(value)
-        planner.drafts[step] = self.draft
-        for other, offset in self.absorbed.items():
-            planner.moved[other] = (step, offset)
-            del planner.drafts[other]
-            _replace_step(planner, other, step)
-        planner.depend(step, self.reads)
-        if planner.current not in self.draft.covers:
-            self.draft.covers.append(planner.current)
-        return step
+def _compact(value: Internal) -> Internal:
+    """``value`` with its expanded dimensions reduced to one element."""
+    free = [isinstance(d, Free) for d in value.dims]
+    dims = tuple(() if f else d for f, d in zip(free, value.dims, strict=True))
+    shape = tuple(1 if f else s for f, s in zip(free, value.shape, strict=True))
+    return replace(value, dims=dims, shape=shape)
 
 
-def _replace_step(planner: Planner, old: int, new: int) -> None:
-    planner.deps[new] |= planner.deps.pop(old)
-    for known in planner.deps.values():
-        if old in known:
-            known.discard(old)
-            known |= {new, *planner.deps[new]}
-        elif new in known:
-            known |= planner.deps[new]
-    for name, step in planner.producer.items():
-        if step == old:
-            planner.producer[name] = new
-    planner.spilled = {
-        ((new, node + planner.moved[old][1], dims) if draft == old else (draft, node, dims)): view
-        for (draft, node, dims), view in planner.spilled.items()
-    }
-
-
-def _as_type(value: float | int | bool, dtype: str) -> float | int | bool:
-    if dtype == "bool":
-        return bool(value)
-    return float(value) if dtype.startswith("float") else int(value)
+def _expanded(view: BufferView, value: Internal) -> BufferView:
+    pairs = zip(value.dims, view.stride, strict=True)
+    stride = tuple(0 if isinstance(d, Free) else s for d, s in pairs)
+    return replace(view, shape=value.shape, stride=stride)
 
 
 def _last_uses(graph: Graph) -> dict[str, int]:
