@@ -46,11 +46,13 @@ def evaluate(
     candidate file cannot be read. ``MachineError``: the device cannot be used.
     """
     from kernelpro.evaluation.referee import Referee
+    from kernelpro.hardware import peaks as device_peaks
 
     loaded, machine = load(problem, inputs, precision), probe_device(device)
-    source = read_candidate(candidate)
+    source, cache = read_candidate(candidate), environ.cache_root()
+    ceilings = device_peaks(machine, cache_root=cache)
     with Referee(
-        loaded, machine, config or EvaluationConfig(), cache_root=environ.cache_root()
+        loaded, machine, config or EvaluationConfig(), cache_root=cache, peaks=ceilings
     ) as referee:
         return referee.evaluate(source, checks=checks, seed=seed)
 

@@ -85,7 +85,7 @@ def lint(
     else:
         from kernelpro.dashboard.pages import lint_page
 
-        say(lint_page(found.labels, found.evidence))
+        say(lint_page(found.labels))
 
 
 def _precision(value: str | None) -> Any:

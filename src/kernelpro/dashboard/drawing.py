@@ -15,7 +15,7 @@ from kernelpro.text import format_us, printable
 from kernelpro.views.focus_view import FocusRow, focus_view
 from kernelpro.views.run import Run
 from kernelpro.views.run_summary import RunSummary, run_summary
-from kernelpro.views.words import status_word, stop_word
+from kernelpro.views.words import label_words, status_word, stop_word
 
 ACCENT, FAIL, QUIET = "green", "red", "dim"
 MAX_GUIDE = 24
@@ -133,8 +133,8 @@ def _verdict(summary: RunSummary) -> Text:
         text.append(f" ({summary.checks_passed} integrity checks passed)")
     text.append(tail, style=f"not bold {QUIET}")
     if summary.labels:
-        labels = ", ".join(summary.labels)
-        text.append(f"\nThe task itself is flagged ({labels}): leave it out of aggregates.",
+        said = label_words(summary.labels)
+        text.append(f"\nThe task itself is flagged ({said}): leave it out of aggregates.",
                     style=f"not bold {FAIL}")  # fmt: skip
     return text
 

@@ -18,7 +18,8 @@ from kernelpro.schema.outcome import Correctness, Outcome
 from kernelpro.schema.profile import KernelProfile, Profile
 from kernelpro.store.listing import RunSummary
 from kernelpro.text import format_si, format_us, printable
-from kernelpro.views.words import SIDE_WORD, plain, status_word, stop_word
+from kernelpro.views.latency_view import warnings_of
+from kernelpro.views.words import SIDE_WORD, label_words, plain, status_word, stop_word
 
 SEVERITY_STYLE = {
     Severity.CRITICAL: f"bold {FAIL}",
@@ -65,6 +66,11 @@ def grid(*heads: str, right: Iterable[int] = ()) -> Table:
     return table
 
 
+def unit_of(unit: str) -> str:
+    """A unit to put behind a number; dimensionless quantities have none."""
+    return "" if unit in {"", "1", "ratio"} else f" {unit}"
+
+
 def outcome_page(outcome: Outcome) -> RenderableType:
     """The verdict, with the evidence for it."""
     style = f"bold {ACCENT}" if outcome.ok else f"bold {FAIL}"
@@ -84,6 +90,7 @@ def outcome_page(outcome: Outcome) -> RenderableType:
     if outcome.correctness is not None:
         parts += [Text(""), _correctness(outcome.correctness)]
     parts += _checks(outcome)
+    parts += [Text(f"remark: {safe(w)}", style="yellow") for w in warnings_of(outcome)]
     return Group(*parts)
 
 
@@ -176,12 +183,12 @@ def finding_block(finding: Finding) -> RenderableType:
     for action in finding.actions:
         body.append(f"\n- {safe(action)}")
     evidence = ", ".join(
-        f"{e.metric} {e.value:g}{' ' + e.unit if e.unit else ''}"
+        f"{e.metric} {e.value:.4g}{unit_of(e.unit)}"
         + (f" (threshold {e.threshold:g})" if e.threshold is not None else "")
         for e in finding.evidence
     )
     body.append(f"\n{evidence}", style=QUIET)
-    return Group(head, Padding(body, (0, 0, 1, 3)))
+    return Group(head, Padding(body, (0, 0, 1, 3), expand=False))
 
 
 def profile_page(profile: Profile) -> RenderableType:
@@ -209,18 +216,17 @@ def _kernel_metrics(kernel: KernelProfile) -> Group:
 def _metrics(metrics: Mapping[str, Any]) -> Table:
     table = grid("metric", "value", "unit", "from", right=(1,))
     for name, metric in metrics.items():
-        table.add_row(name, f"{metric.value:.5g}", metric.unit, metric.source)
+        table.add_row(name, f"{metric.value:.5g}", unit_of(metric.unit).strip(), metric.source)
     return table
 
 
-def lint_page(labels: Sequence[str], evidence: Mapping[str, Any]) -> RenderableType:
+def lint_page(labels: Sequence[str]) -> RenderableType:
     """Labels of a degenerate problem, or that it has none."""
     if not labels:
         return Text("No fault found: the problem is worth optimising.", style=ACCENT)
     lines = [Text("The problem is flagged; leave its results out of aggregates.", style="bold")]
-    for label in labels:
-        lines.append(Text(f"{plain(label)}: {safe(str(evidence.get(label, '')))}", style=FAIL))
-    return Group(*lines)
+    lines += [Text(f"{plain(label)}: {label_words([label])}", style=FAIL) for label in labels]
+    return Group(*lines, Text("The numbers behind it: --json", style=QUIET))
 
 
 def doctor_page(checks: Sequence[DoctorCheck]) -> RenderableType:

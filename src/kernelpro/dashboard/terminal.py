@@ -144,10 +144,18 @@ class LiveView(QuietView):
     def _drawn(self, width: int, height: int) -> Group:
         status = Text(progress_line(self.run, self._now() - self._began), no_wrap=True,
                       overflow="ellipsis")  # fmt: skip
-        stage = Text(self._stage, style=QUIET, no_wrap=True, overflow="ellipsis")
+        stage = Text(self._stage or waiting_for(self.run), style=QUIET, no_wrap=True,
+                     overflow="ellipsis")  # fmt: skip
         limit = max(MIN_TREE_ROWS, height - 7)
         tree = tree_lines(self.run, limit=limit, width=width)
         return Group(headline(self.run), best_line(self.run), status, stage, Text(""), *tree)
+
+
+def waiting_for(run: Run) -> str:
+    """The requests that are being written, built and judged now."""
+    asks = [run.asks[number] for number in sorted(run.open_asks)]
+    said = [f"{ask.mode} {ask.parent_id or 'from scratch'}" for ask in asks]
+    return "now: " + ", ".join(said) if said else ""
 
 
 def evaluations_budget(run: Run) -> int | None:

@@ -50,9 +50,9 @@ def finding_block(finding: Finding) -> Markup:
 
 
 def _evidence(evidence: Evidence) -> Markup:
-    unit = "" if evidence.unit in {"", "ratio"} else f" {evidence.unit}"
+    unit = "" if evidence.unit in {"", "1", "ratio"} else f" {evidence.unit}"
     limit = f", threshold {evidence.threshold:g}" if evidence.threshold is not None else ""
-    return element("span", element("code", evidence.metric), f" {evidence.value:g}{unit}{limit}")
+    return element("span", element("code", evidence.metric), f" {evidence.value:.4g}{unit}{limit}")
 
 
 def checks_table(outcome: Outcome) -> Markup:

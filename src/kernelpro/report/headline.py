@@ -9,14 +9,7 @@ from kernelpro.report.words import duration, times
 from kernelpro.views.roofline_view import RooflineView, roofline_view
 from kernelpro.views.run import Run
 from kernelpro.views.run_summary import RunSummary
-from kernelpro.views.words import plain, stop_word
-
-LABEL_MEANING = {
-    "constant": "the output does not depend on anything",
-    "zero": "the output is all zeros",
-    "input_independent": "the output does not depend on the inputs",
-    "too_small": "the problem is too small to time well",
-}
+from kernelpro.views.words import stop_word
 
 
 def headline(run: Run, summary: RunSummary) -> Markup:
@@ -77,8 +70,8 @@ def _ending(summary: RunSummary) -> str:
 def _warnings(summary: RunSummary) -> Child:
     if not summary.labels:
         return None
-    said = "; ".join(LABEL_MEANING.get(name, plain(name)) for name in summary.labels)
-    return element("p", element("strong", "The task itself is flagged: "), said,
+    return element("p", element("strong", "The task itself is flagged: "),
+                   label_words(summary.labels),
                    ". Leave this result out of any aggregate.", class_="warning")  # fmt: skip
 
 

@@ -28,11 +28,11 @@ from kernelpro.report.words import duration, seconds, times
 from kernelpro.schema.outcome import Outcome, Status
 from kernelpro.views.candidate_view import CandidateView, candidate_view
 from kernelpro.views.diff_view import diff_view
-from kernelpro.views.latency_view import latency_view
+from kernelpro.views.latency_view import latency_view, warnings_of
 from kernelpro.views.progress_view import progress_view
 from kernelpro.views.roofline_view import RooflineView, roofline_view
 from kernelpro.views.run import Run
-from kernelpro.views.run_summary import RunSummary
+from kernelpro.views.run_summary import RunSummary, compile_over_eager
 from kernelpro.views.tools_view import tools_view
 from kernelpro.views.tree_view import tree_view
 from kernelpro.views.words import STATUS_WORD, plain, status_word
@@ -50,8 +50,8 @@ def evidence_section(run: Run, summary: RunSummary) -> Child:
     own = view.distributions[-1]
     charts: list[Child] = [
         element("figure", responsive(lambda w: distributions_chart(view.distributions, w)),
-                element("figcaption", "Every timing sample, baselines and kernel interleaved in "
-                        "one session. The axis starts at zero.")),
+                element("figcaption", "Every timing sample: kernel and eager interleaved in one "
+                        "session, torch.compile beside eager in its own. The axis starts at zero.")),
         element("div",
             element("figure", histogram_chart(own, 350), element("figcaption",
                 "The kernel's samples close up; the band is the median's 95 % interval.")),
@@ -65,8 +65,17 @@ def evidence_section(run: Run, summary: RunSummary) -> Child:
         "evidence", "Is it real?",
         "The candidate never sees the referee's inputs, seeds or reference outputs. What follows "
         "is what the referee measured and checked.",
-        charts, facts(rows), checks_table(outcome),
+        charts, facts(rows), _remarks(outcome), checks_table(outcome),
     )  # fmt: skip
+
+
+def _remarks(outcome: Outcome) -> Child:
+    said = warnings_of(outcome)
+    if not said:
+        return None
+    items = [element("li", remark) for remark in said]
+    return element("div", element("h3", "The referee remarks"), element("ul", items),
+                   class_="remarks")  # fmt: skip
 
 
 def _timing_rows(outcome: Outcome, summary: RunSummary) -> list[tuple[str, Child]]:
@@ -128,17 +137,14 @@ def search_section(run: Run, summary: RunSummary) -> Markup:
     """Every attempt: by time, and as a tree."""
     points = progress_view(run)
     outcome = run.outcome(summary.best_id) if summary.best_id else None
-    over_compile = None
-    if outcome is not None and {"eager", "compile"} <= set(outcome.baselines):
-        sides = outcome.baselines
-        over_compile = sides["eager"].median_us / sides["compile"].median_us
+    compiled = compile_over_eager(outcome)
     counts = [f"{summary.statuses[s.value]} {STATUS_WORD[s]}" for s in Status
               if s.value in summary.statuses]  # fmt: skip
     return section(
         "search", "The search",
         f"{summary.evaluations} attempts: {', '.join(counts)}. Follow any mark to the attempt's "
         "code, guidance and verdict.",
-        element("figure", responsive(lambda w: progress_chart(points, over_compile, w), FULL),
+        element("figure", responsive(lambda w: progress_chart(points, compiled, w), FULL),
                 element("figcaption", "Each dot is an attempt; the line is the best so far; rings "
                         "joined by the thin line are the winner and its ancestors.")),
         element("figure",

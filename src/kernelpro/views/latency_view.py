@@ -42,6 +42,12 @@ def latency_view(outcome: Outcome, *, bins: int = 40) -> LatencyView | None:
     )
 
 
+def warnings_of(outcome: Outcome) -> tuple[str, ...]:
+    """The referee's own remarks on its measurement."""
+    said = outcome.evidence.get("warnings", ())
+    return tuple(str(w) for w in said) if isinstance(said, list | tuple) else ()
+
+
 def distribution(name: str, latency: Latency, bins: int) -> Distribution:
     """``latency``'s samples in ``bins`` equal bins between the smallest and the largest."""
     low, high = min(latency.samples), max(latency.samples)

@@ -37,6 +37,7 @@ class RunSummary(NamedTuple):
     latency_us: float | None
     eager_us: float | None
     compile_us: float | None
+    """In this session's terms: eager's latency over the speed-up of torch.compile."""
     remeasured: bool
     """True if the best was measured again, interleaved, on fresh inputs, after the search."""
     checks_passed: int
@@ -69,8 +70,8 @@ def run_summary(run: Run) -> RunSummary:
         keep_eager=stopped is not None and not _beats_eager(outcome),
         speedup=outcome.speedup if outcome else None,
         speedup_ci95=outcome.speedup_ci95 if outcome else None,
-        speedup_over_compile=_over_compile(outcome), latency_us=_median(outcome, "candidate"),
-        eager_us=_median(outcome, "eager"), compile_us=_median(outcome, "compile"),
+        speedup_over_compile=over_compile(outcome), latency_us=_median(outcome, "candidate"),
+        eager_us=_median(outcome, "eager"), compile_us=_compile_us(outcome),
         remeasured=best in run.remeasured, checks_passed=checks[True],
         checks_failed=checks[False], checks_not_run=checks[None],
         precision_class=(outcome.correctness.precision_class
@@ -94,6 +95,25 @@ def _median(outcome: Outcome | None, side: str) -> float | None:
     return latency.median_us if latency else None
 
 
-def _over_compile(outcome: Outcome | None) -> float | None:
-    own, compiled = _median(outcome, "candidate"), _median(outcome, "compile")
-    return compiled / own if own and compiled else None
+def compile_over_eager(outcome: Outcome | None) -> float | None:
+    """Speed-up of torch.compile over eager, interleaved with each other where they were."""
+    if outcome is None:
+        return None
+    measured = outcome.evidence.get("compile_speedup_over_eager")
+    if isinstance(measured, int | float) and measured > 0:
+        return float(measured)
+    eager, compiled = _median(outcome, "eager"), _median(outcome, "compile")
+    return eager / compiled if eager and compiled else None
+
+
+def over_compile(outcome: Outcome | None) -> float | None:
+    """Speed-up over torch.compile: both speed-ups over eager, each from its own interleaving."""
+    compiled = compile_over_eager(outcome)
+    if outcome is None or outcome.speedup is None or compiled is None:
+        return None
+    return outcome.speedup / compiled
+
+
+def _compile_us(outcome: Outcome | None) -> float | None:
+    eager, ratio = _median(outcome, "eager"), compile_over_eager(outcome)
+    return eager / ratio if eager and ratio else None

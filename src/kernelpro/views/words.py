@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from kernelpro.schema.outcome import Status
 
 STATUS_WORD = {
@@ -26,6 +28,21 @@ STOP_WORD = {
     "interrupted": "it was interrupted",
     "error": "an error stopped it",
 }
+LABEL_MEANING = {
+    "stochastic": "two calls on the same inputs differ",
+    "nonfinite": "the output holds NaN or infinity",
+    "zero": "all zeros pass as the answer",
+    "constant": "a constant passes as the answer",
+    "input_independent": "the answer to other inputs passes",
+    "weight_independent": "the answer under other weights passes",
+    "identity": "the input passes as the answer",
+    "affine": "a straight line passes as the answer",
+    "truncatable": "most of an axis can be left out",
+    "dead_parameters": "some parameters change nothing",
+    "too_small": "launch and dispatch overhead dominate the time",
+    "not_exportable": "the computation could not be exported, so its work is not known",
+}
+"""Labels of the task lint, for people."""
 SIDE_WORD = {"eager": "eager PyTorch", "compile": "torch.compile", "candidate": "this kernel"}
 
 
@@ -37,6 +54,11 @@ def status_word(status: Status | None) -> str:
 def stop_word(reason: str | None) -> str:
     """Why a run ended, as the end of a sentence."""
     return STOP_WORD.get(reason or "", plain(reason or "it has not ended"))
+
+
+def label_words(labels: Iterable[str]) -> str:
+    """What the task lint found, as one clause."""
+    return "; ".join(LABEL_MEANING.get(label, plain(label)) for label in labels)
 
 
 def plain(name: str) -> str:
