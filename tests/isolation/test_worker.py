@@ -197,6 +197,21 @@ def test_buffers_outside_the_state_dict_are_written(start: Start) -> None:
     assert tensor(call(subject, torch.zeros(2)).tensors[0]).tolist() == [1.0, 2.0]
 
 
+@pytest.mark.parametrize("size", [1 << 8, 1 << 14, 1 << 20])
+def test_recycled_memory_holds_no_answer(start: Start, size: int) -> None:
+    """EVAL_PITFALLS 14: what empty_like finds is the poison, or at least not the last answer."""
+    source = candidate("return x * 2 if self.calls.pop() else torch.empty_like(x)",
+                       init="self.calls = [0, 1]")  # fmt: skip
+    subject = start(source)
+    subject.load()
+    x = torch.ones(size)
+    subject.write_inputs(0, [x])
+    for _ in range(2):
+        subject.run([Call(slot=0)])
+    left = tensor(subject.read_outputs(0).tensors[0])
+    assert int((left == 2).sum()) == 0
+
+
 def test_print_is_a_log(start: Start) -> None:
     subject = start(candidate("print('called'); return x", top="print('imported')"))
     subject.load()

@@ -7,6 +7,7 @@ are bound from torch's C layer when the timer is made, before candidate source r
 from __future__ import annotations
 
 import ctypes
+import os
 from collections.abc import Callable, Sequence
 from time import perf_counter_ns as _clock
 from typing import Any
@@ -27,12 +28,13 @@ class CudaTimer:
     def __init__(self, device: torch.device) -> None:
         torch.cuda.init()  # type: ignore[no-untyped-call]
         torch.cuda.set_device(device)
+        os.environ.setdefault("TORCH_CUDA_ARCH_LIST", build_target(device))
         self._device = device
         self._stream = torch.cuda.current_stream(device)
         self._set_stream = torch.cuda.set_stream
         event = torch._C._CudaEventBase
         self._record, self._elapsed = event.record, event.elapsed_time
-        self._events = [event.__new__(event, enable_timing=True) for _ in range(2)]
+        self._events = [torch.cuda.Event(enable_timing=True) for _ in range(2)]  # type: ignore[no-untyped-call]
         self._wait = torch._C._cuda_synchronize
         size = int(torch.cuda.get_device_properties(device).L2_cache_size)
         self._flush = torch.empty(L2_FLUSH_FACTOR * size, dtype=torch.uint8, device=device)
@@ -94,3 +96,10 @@ class CudaTimer:
             "peak_allocated_bytes": torch.cuda.max_memory_allocated(self._device),
             "device_used_bytes": total - free,
         }
+
+
+def build_target(device: torch.device) -> str:
+    """What torch extensions should compile for: this GPU alone, with its own instructions (``a``,
+    from compute capability 9.0)."""
+    major, minor = torch.cuda.get_device_capability(device)
+    return f"{major}.{minor}{'a' if major >= 9 else ''}"

@@ -81,15 +81,13 @@ def process_control(option: int, value: int) -> int:
 
 
 def _keep(pid: int, control: socket.socket, scratch: Path) -> None:
-    """Wait until the subject dies or the referee hangs up; then sweep, and report a death."""
+    """Wait until the subject dies or the referee hangs up; sweep; report a death; and once the
+    referee has hung up (it may have been killed) remove the scratch folder."""
     handle = os.pidfd_open(pid)
     poll = select.poll()
     poll.register(handle, select.POLLIN)
     poll.register(control, select.POLLIN)
-    while True:
-        ready = {descriptor for descriptor, _ in poll.poll(REAP_INTERVAL_MS)}
-        if handle in ready or control.fileno() in ready:
-            break
+    while not (ready := {descriptor for descriptor, _ in poll.poll(REAP_INTERVAL_MS)}):
         _reap_orphans(pid)
     report: dict[str, Any] = {}
     if handle in ready:
@@ -100,11 +98,11 @@ def _keep(pid: int, control: socket.socket, scratch: Path) -> None:
             "max_rss_bytes": usage.ru_maxrss * 1024,
         }
     report["survivors"] = _sweep()
-    if "exit" not in report:
-        # The referee may have been killed, and then nobody else removes the folder.
-        remove_scratch(scratch)
     with contextlib.suppress(OSError):
         control.sendall(encode_frame(report))
+        while control.recv(1):
+            pass
+    remove_scratch(scratch)
 
 
 def _reap_orphans(subject: int) -> None:

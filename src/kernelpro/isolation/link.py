@@ -84,6 +84,8 @@ class Link:
         self._parser = FrameParser()
         self._nonce = secrets.token_hex(16)
         self._seq = 0
+        self._control_parser = FrameParser()
+        self._report: dict[str, Any] | None = None
         self._log_open = True
         self._next_watch = time.monotonic() + WATCH_S
         self.log = Log(log_bytes)
@@ -167,25 +169,31 @@ class Link:
                 return
 
     def death(self, timeout_s: float) -> dict[str, Any] | None:
-        """The keeper's report once it ends, or None if it neither reports nor ends in time."""
-        parser = FrameParser()
+        """The keeper's report of how the subject ended, or None if none comes in time."""
         deadline = time.monotonic() + timeout_s
-        while (left := deadline - time.monotonic()) > 0:
-            ready, _, _ = select.select([self._ends.control], [], [], left)
-            if not ready:
-                return None
-            data = self._ends.control.recv(_RECEIVE_BYTES)
-            if not data:
-                return None
-            parser.feed(data)
-            if (report := parser.next()) is not None:
-                return report
-        return None
+        while self._report is None and self._read_control(deadline):
+            self._report = self._control_parser.next()
+        return self._report
 
-    def hang_up(self) -> None:
-        """Tell the keeper to kill everything, without closing its way to report."""
+    def hang_up(self, timeout_s: float) -> dict[str, Any] | None:
+        """Make the keeper kill everything and tidy up, wait until it has, and return its report;
+        None if the subject's processes cannot be brought to an end in time."""
         with contextlib.suppress(OSError):
             self._ends.control.shutdown(socket.SHUT_WR)
+        report = self.death(timeout_s)
+        deadline = time.monotonic() + timeout_s
+        while self._read_control(deadline):
+            pass
+        return report
+
+    def _read_control(self, deadline: float) -> bool:
+        """Take what the keeper sent; False at its end or at the deadline."""
+        poll = select.poll()
+        poll.register(self._ends.control, select.POLLIN)
+        ready = poll.poll(max(0.0, deadline - time.monotonic()) * 1e3)
+        data = self._ends.control.recv(_RECEIVE_BYTES) if ready else b""
+        self._control_parser.feed(data)
+        return bool(data)
 
     def close(self) -> None:
         """Close every descriptor."""

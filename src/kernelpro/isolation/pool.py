@@ -50,8 +50,9 @@ class Zygote:
         self._wait_ready()
 
     def _wait_ready(self) -> None:
-        ready, _, _ = select.select([self._socket], [], [], START_TIMEOUT_S)
-        if ready and self._socket.recv(64) == READY:
+        poll = select.poll()
+        poll.register(self._socket, select.POLLIN)
+        if poll.poll(START_TIMEOUT_S * 1e3) and self._socket.recv(64) == READY:
             return
         self.close()
         raise MachineError(

@@ -77,6 +77,8 @@ class WorkerSubject:
         self._digests: list[list[int | None]] = []
         self._rewritten = False
         """Inputs or weights were written since the last block: an output may share their memory."""
+        self.survivors: int | None = 0
+        """After close: processes that could not be killed (stuck in a driver); None = unknown."""
         self._failure: SubjectFailure | None = None
         self._scratch = make_scratch()
         job.build_root.mkdir(parents=True, exist_ok=True)
@@ -235,9 +237,9 @@ class WorkerSubject:
             return
         self._closed = True
         if hasattr(self, "_link"):
-            self._link.hang_up()
+            report = self._link.hang_up(CLOSE_TIMEOUT_S)
+            self.survivors = None if report is None else report.get("survivors")
             self._link.drain_log()
-            self._link.death(CLOSE_TIMEOUT_S)
             self._link.close()
         os.close(self._inbox)
         os.close(self._outbox)
