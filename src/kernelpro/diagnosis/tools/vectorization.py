@@ -9,6 +9,7 @@ from kernelpro.diagnosis.evidence import number, value
 from kernelpro.diagnosis.gain import amdahl
 from kernelpro.diagnosis.measured import DRAM_ATTAINABLE
 from kernelpro.diagnosis.tool import tool
+from kernelpro.diagnosis.tools.cache_locality import requested_over_fetched
 from kernelpro.diagnosis.tools.shared_memory_tiling import stages_already
 from kernelpro.diagnosis.waste import global_efficiency
 from kernelpro.schema.finding import Finding
@@ -22,9 +23,12 @@ QUEUE = 0.2
 SATURATED = 85.0
 """Percent of DRAM peak from which width no longer matters (measured: scalar float copies reach
 it on the H200)."""
-STREAMING = 0.12
+STREAMING = 0.06
 """Share of global accesses in all instructions from which a kernel is streaming (chosen)."""
+REUSED = 3.0
+"""Requested over fetched bytes from which staging, not width, is the question (chosen)."""
 WIDEST = 16.0
+"""Bytes of the widest access per thread."""
 
 
 @tool(
@@ -92,8 +96,12 @@ def bytes_per_lane(given: ToolInput) -> float | None:
 
 
 def _streaming(given: ToolInput) -> bool:
+    """True if accesses are a good part of the instructions and data is not used repeatedly."""
+    reuse = requested_over_fetched(given)
+    if reuse is not None and reuse >= REUSED:
+        return False
     accesses = number(given, m.GLOBAL_LOADS, 0.0) + number(given, m.GLOBAL_STORES, 0.0)
     instructions = value(given, m.INSTRUCTIONS)
     if not instructions or accesses <= 0:
         return True
-    return accesses / instructions >= STREAMING / 2
+    return accesses / instructions >= STREAMING

@@ -47,35 +47,13 @@ def record(call):
     return kept[:MAX_EVENTS]
 
 
-def observed(model_class):
-    """A module class that constructs ``model_class`` and observes it."""
-    import torch
+class KernelproTimeline(ModelNew):  # noqa: F821  (defined by the candidate)
+    """The candidate, its result replaced by the recorded activities."""
 
-    class Timeline(torch.nn.Module):
-        """The candidate, observed; its state is the candidate's own."""
+    def forward(self, *inputs):
+        import torch
 
-        def __init__(self, *args, **kwargs):
-            super().__init__()
-            self.model = model_class(*args, **kwargs)
-
-        def load_state_dict(self, state, strict=True):
-            return self.model.load_state_dict(state, strict=strict)
-
-        def state_dict(self, *args, **kwargs):
-            return self.model.state_dict(*args, **kwargs)
-
-        def named_parameters(self, *args, **kwargs):
-            return self.model.named_parameters(*args, **kwargs)
-
-        def named_buffers(self, *args, **kwargs):
-            return self.model.named_buffers(*args, **kwargs)
-
-        def forward(self, *inputs):
-            events = record(lambda: self.model(*inputs))
-            data = json.dumps({"traceEvents": events}).encode()
-            return torch.frombuffer(bytearray(data), dtype=torch.uint8)
-
-    return Timeline
-
-
-KernelproTimeline = observed(ModelNew)  # noqa: F821  (the candidate's class)
+        forward = super().forward
+        events = record(lambda: forward(*inputs))
+        data = json.dumps({"traceEvents": events}).encode()
+        return torch.frombuffer(bytearray(data), dtype=torch.uint8)
