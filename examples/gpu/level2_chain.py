@@ -8,7 +8,7 @@ import torch.nn.functional as F
 from torch import nn
 
 PRECISION = "tf32"
-ROWS = 16384
+ROWS = 8192
 INPUTS = 512
 OUTPUTS = 4096
 
