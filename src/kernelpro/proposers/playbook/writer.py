@@ -110,9 +110,7 @@ def _neighbour_order(request: ProposalRequest, backend: Backend) -> list[str]:
     return sorted(backend.neighbours, key=lambda m: m not in gained)
 
 
-def _pairs(
-    base: object, order: list[str], backend: Backend, task: Task
-) -> Iterator[Variant]:
+def _pairs(base: object, order: list[str], backend: Backend, task: Task) -> Iterator[Variant]:
     """Two moves at once, when every single one has been tried."""
     for i, first in enumerate(order):
         for second in order[i + 1 :]:
@@ -127,7 +125,7 @@ def _source(backend: Backend, task: Task, knobs: object) -> str | None:
     """The candidate file; None if this fusion cannot be written or nothing would be native."""
     try:
         plans = task.plans(backend.grouping(knobs))
-        bodies = [backend.body(plan, knobs, i) for i, plan in enumerate(plans)]
+        bodies = [backend.body(plan, knobs, i, task) for i, plan in enumerate(plans)]
     except Unplannable:
         return None
     if not any(body.setup for body in bodies):
@@ -144,5 +142,3 @@ def _rationale(variant: Variant, task: Task, backend: Backend) -> str:
     left = [f"{name} ({reason})" for c in coverage for name, reason in c.library]
     text = variant.rationale
     return f"{text} Left to torch: {'; '.join(left)}." if left else text
-
-

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from kernelpro.proposers.playbook.plan.planner import Grouping
+
 
 @dataclass(frozen=True, slots=True)
 class CudaKnobs:
@@ -32,14 +34,12 @@ class CudaKnobs:
     split: int = 0
     """Blocks per row for long reductions; 0 = as many as fill the GPU, 1 = never split."""
     matmul: str = "library"
-    """``library``, ``simt`` or ``tensor``: who computes matrix products."""
+    """Who multiplies: ``library``, ``library_half`` (bfloat16 operands), ``simt`` or ``tensor``."""
     tile_m: int = 128
     tile_n: int = 128
     tile_k: int = 16
     """Block tile of own matrix products."""
     stages: int = 3
     """Shared-memory stages of own matrix products."""
-    grouping: str = "full"
+    grouping: Grouping = "full"
     """Fusion: ``full``, ``vertical`` or ``single`` (see ``plan``)."""
-    graph: bool = False
-    """Replay the whole forward as a CUDA graph."""

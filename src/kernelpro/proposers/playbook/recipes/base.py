@@ -86,7 +86,7 @@ class Backend(Protocol):
         """How far to fuse."""
         ...
 
-    def body(self, plan: Plan, knobs: Any, number: int) -> Body:
+    def body(self, plan: Plan, knobs: Any, number: int, task: Task) -> Body:
         """Native code for one plan. Raises ``Unplannable`` if it cannot be written."""
         ...
 

@@ -61,7 +61,7 @@ class CpuBackend:
         """How far to fuse."""
         return knobs.grouping
 
-    def body(self, plan: Plan, knobs: CpuKnobs, number: int) -> Body:
+    def body(self, plan: Plan, knobs: CpuKnobs, number: int, task: Task) -> Body:
         """C++ for one plan."""
         return cpu_body(plan, knobs, number)
 

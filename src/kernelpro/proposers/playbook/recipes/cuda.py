@@ -1,0 +1,207 @@
+"""CUDA recipes: where to start, which knob each move turns, what to change after a failure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+from kernelpro.proposers.playbook.candidate import Body
+from kernelpro.proposers.playbook.cuda.knobs import CudaKnobs
+from kernelpro.proposers.playbook.cuda.unit import cuda_body
+from kernelpro.proposers.playbook.plan.ir import Kernel, Plan
+from kernelpro.proposers.playbook.plan.planner import Grouping
+from kernelpro.proposers.playbook.recipes.base import Task, Variant
+from kernelpro.schema.outcome import Outcome, Status
+
+MAX_THREADS = 1024
+MAX_UNROLL = 8
+MAX_REGISTER_WORDS = 128
+TENSOR_TILE_K = 32
+GROUPINGS: tuple[Grouping, ...] = ("single", "vertical", "full")
+
+
+class CudaBackend:
+    """Implements ``recipes.base.Backend``."""
+
+    name = "cuda"
+    knobs_type = CudaKnobs
+    neighbours = (
+        "use_tensor_cores", "library_half", "unroll_more", "streaming_stores", "more_work_per_thread",
+        "larger_block", "smaller_block", "persistent_grid", "reduce_passes", "bigger_grid",
+        "approximate_math", "own_matmul", "library_matmul", "larger_tile", "smaller_tile",
+        "less_work_per_thread", "smaller_grid", "unroll_less", "plain_stores", "narrow_vectors",
+        "split_kernels",
+    )  # fmt: skip
+
+    def initial(self, task: Task) -> Iterator[Variant]:
+        """Full fusion first; products by whoever is fastest under the allowed arithmetic."""
+        best = CudaKnobs()
+        fused = "Everything that can share a pass over memory does."
+        if task.products:
+            yield from _products(best, task)
+        else:
+            yield Variant(best, "full fusion, 128-bit accesses", fused)
+        yield Variant(replace(best, unroll=4, stream=True, row_chunks=8),
+                      "full fusion, four packs in flight, evict-first",
+                      "More loads in flight per thread hide the memory latency.")  # fmt: skip
+        yield Variant(replace(best, threads=512, row_chunks=2),
+                      "full fusion, wide blocks", "More warps per block share a row.")  # fmt: skip
+        yield Variant(replace(best, grouping="vertical"), "producer-consumer fusion only",
+                      "Smaller kernels need fewer registers.")  # fmt: skip
+
+    def grouping(self, knobs: CudaKnobs) -> Grouping:
+        """How far to fuse."""
+        return knobs.grouping
+
+    def body(self, plan: Plan, knobs: CudaKnobs, number: int, task: Task) -> Body:
+        """CUDA for one plan."""
+        return cuda_body(
+            plan, knobs, number=number, units=task.device.units, precision=task.problem.precision
+        )
+
+    def move(self, name: str, knobs: CudaKnobs, task: Task) -> CudaKnobs | None:
+        """``knobs`` after one move; None if it does not apply."""
+        turn = _MOVES.get(name)
+        changed = turn(knobs, task) if turn else None
+        return None if changed == knobs else changed
+
+    def repairs(self, knobs: CudaKnobs, outcome: Outcome, task: Task) -> Iterator[Variant]:
+        """Undo what is most likely to blame for ``outcome``."""
+        for title, changed in _repairs(knobs, outcome.status):
+            if changed != knobs:
+                yield Variant(changed, title, f"After {outcome.status.value}.")
+
+
+def _products(best: CudaKnobs, task: Task) -> Iterator[Variant]:
+    """Starting points for problems with matrix products."""
+    precision = task.problem.precision
+    after = "The library multiplies; everything after it is one kernel."
+    if precision == "half":
+        yield Variant(replace(best, matmul="library_half"),
+                      "library product in bfloat16, one fused kernel after it",
+                      after + " The problem allows half precision.")  # fmt: skip
+    if precision in ("half", "tf32"):
+        yield Variant(replace(best, matmul="tensor", tile_k=TENSOR_TILE_K),
+                      "own tensor-core product with the epilogue in registers",
+                      "Sums never reach memory before the epilogue.")  # fmt: skip
+    yield Variant(best, "library product, one fused kernel after it", after)
+    yield Variant(replace(best, matmul="simt"), "own float32 product with the epilogue in registers",
+                  "Sums never reach memory before the epilogue.")  # fmt: skip
+
+
+def _repairs(knobs: CudaKnobs, status: Status) -> Iterator[tuple[str, CudaKnobs]]:
+    plain = CudaKnobs(grouping=knobs.grouping)
+    if status is Status.WRONG_RESULT:
+        yield "accurate mathematics", replace(knobs, fast_math=False)
+        yield "float32 products", replace(knobs, fast_math=False, matmul="library")
+    if status in (Status.RUNTIME_ERROR, Status.BUILD_ERROR, Status.LOAD_ERROR):
+        yield "smaller tiles", replace(knobs, tile_m=64, tile_n=64, stages=2)
+    yield "library product", replace(knobs, matmul="library")
+    yield "default settings", plain
+    yield "narrow accesses", replace(plain, lanes=1, register_words=0)
+    yield "no split reductions", replace(plain, split=1)
+    yield "fewer operators per kernel", replace(plain, grouping="vertical")
+    yield "one kernel per operator", replace(plain, grouping="single")
+
+
+def _has(task: Task, *, reduced: bool) -> bool:
+    """True if some native kernel reduces (or some does not)."""
+    kernels = [k for k in task.kernels if isinstance(k, Kernel)]
+    return any(any(a.reduced for a in k.axes) == reduced for k in kernels)
+
+
+def _group(k: CudaKnobs, by: int) -> CudaKnobs:
+    place = GROUPINGS.index(k.grouping)
+    return replace(k, grouping=GROUPINGS[min(max(place + by, 0), len(GROUPINGS) - 1)])
+
+
+def _block(k: CudaKnobs, task: Task, *, larger: bool) -> CudaKnobs | None:
+    """Threads of element-wise blocks, and of the groups that share a row."""
+    threads = k.threads * 2 if larger else k.threads // 2
+    chunks = k.row_chunks // 2 if larger else k.row_chunks * 2
+    changed = k
+    if _has(task, reduced=False) and 64 <= threads <= MAX_THREADS:
+        changed = replace(changed, threads=threads)
+    if _has(task, reduced=True) and 1 <= chunks <= 16:
+        changed = replace(changed, row_chunks=chunks)
+    return changed
+
+
+def _tensor(k: CudaKnobs, task: Task) -> CudaKnobs | None:
+    if not task.products or task.problem.precision == "strict":
+        return None
+    return replace(k, matmul="tensor", tile_k=TENSOR_TILE_K)
+
+
+def _library_half(k: CudaKnobs, task: Task) -> CudaKnobs | None:
+    allowed = task.products and task.problem.precision == "half"
+    return replace(k, matmul="library_half") if allowed else None
+
+
+def _own(k: CudaKnobs, task: Task) -> CudaKnobs | None:
+    if not task.products:
+        return None
+    return _tensor(k, task) or replace(k, matmul="simt", tile_k=16)
+
+
+def _tile(k: CudaKnobs, task: Task, *, larger: bool) -> CudaKnobs | None:
+    if not task.products or k.matmul not in ("simt", "tensor"):
+        return None
+    if larger:
+        return replace(k, tile_m=128, tile_n=128) if k.tile_m < 128 else _deeper(k)
+    return replace(k, tile_m=64) if k.tile_m > 64 else replace(k, tile_n=64)
+
+
+def _deeper(k: CudaKnobs) -> CudaKnobs | None:
+    """More of the reduction per stage (tensor tiles only: shared memory allows it)."""
+    return replace(k, tile_k=64) if k.matmul == "tensor" and k.tile_k < 64 else None
+
+
+def _registers(k: CudaKnobs, task: Task) -> CudaKnobs | None:
+    """Rows stay in registers between passes."""
+    if not _has(task, reduced=True) or k.register_words >= MAX_REGISTER_WORDS:
+        return None
+    return replace(k, register_words=max(32, k.register_words * 2))
+
+
+def _grid(k: CudaKnobs, task: Task, *, larger: bool) -> CudaKnobs | None:
+    """Blocks per row of long reductions, and how many columns a block shares."""
+    if not _has(task, reduced=True):
+        return None
+    if larger:
+        return replace(k, split=k.split * 2 if k.split > 1 else 8,
+                       column_depth=min(32, k.column_depth * 2))  # fmt: skip
+    return replace(k, split=1)
+
+
+_MOVES: dict[str, Callable[[CudaKnobs, Task], CudaKnobs | None]] = {
+    "fuse_elementwise": lambda k, _: _group(k, 1), "fuse_kernels": lambda k, _: _group(k, 1),
+    "avoid_temporaries": lambda k, _: _group(k, 1), "split_kernels": lambda k, _: _group(k, -1),
+    "fuse_epilogue": _own, "own_matmul": _own, "use_tensor_cores": _tensor,
+    "library_half": _library_half,
+    "library_matmul": lambda k, t: replace(k, matmul="library") if t.products else None,
+    "vectorize_loads": lambda k, _: replace(k, lanes=8),
+    "narrow_vectors": lambda k, _: replace(k, lanes=k.lanes // 2) if k.lanes > 1 else None,
+    "unroll_more": lambda k, _: replace(k, unroll=min(MAX_UNROLL, k.unroll * 2)),
+    "unroll_less": lambda k, _: replace(k, unroll=max(1, k.unroll // 2)),
+    "more_work_per_thread": lambda k, t: _block(k, t, larger=False)
+    if _has(t, reduced=True) else replace(k, unroll=min(MAX_UNROLL, k.unroll * 2)),
+    "less_work_per_thread": lambda k, t: _block(k, t, larger=True),
+    "larger_block": lambda k, t: _block(k, t, larger=True),
+    "smaller_block": lambda k, t: _block(k, t, larger=False),
+    "persistent_grid": lambda k, t: replace(k, blocks_per_unit=k.blocks_per_unit * 2 or 4)
+    if _has(t, reduced=False) and k.blocks_per_unit < 16 else None,
+    "streaming_stores": lambda k, _: replace(k, stream=True),
+    "plain_stores": lambda k, _: replace(k, stream=False),
+    "approximate_math": lambda k, _: replace(k, fast_math=True),
+    "vector_math": lambda k, _: replace(k, fast_math=True),
+    "reduce_passes": _registers, "single_pass": _registers,
+    "reduce_registers": lambda k, _: replace(
+        k, register_words=k.register_words // 2, unroll=max(1, k.unroll // 2)),
+    "bigger_grid": lambda k, t: _grid(k, t, larger=True),
+    "split_k": lambda k, t: _grid(k, t, larger=True),
+    "smaller_grid": lambda k, t: _grid(k, t, larger=False),
+    "larger_tile": lambda k, t: _tile(k, t, larger=True),
+    "smaller_tile": lambda k, t: _tile(k, t, larger=False),
+}  # fmt: skip
+"""Move -> change of settings. Names not in ``diagnosis.moves`` are this recipe's own."""
