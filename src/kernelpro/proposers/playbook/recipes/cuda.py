@@ -26,8 +26,8 @@ class CudaBackend:
     name = "cuda"
     knobs_type = CudaKnobs
     neighbours = (
-        "use_tensor_cores", "library_half", "unroll_more", "streaming_stores", "more_work_per_thread",
-        "larger_block", "smaller_block", "persistent_grid", "reduce_passes", "bigger_grid",
+        "use_tensor_cores", "library_half", "unroll_more", "streaming_stores",
+        "more_work_per_thread", "larger_block", "smaller_block", "persistent_grid", "reduce_passes", "bigger_grid",
         "approximate_math", "own_matmul", "library_matmul", "larger_tile", "smaller_tile",
         "less_work_per_thread", "smaller_grid", "unroll_less", "plain_stores", "narrow_vectors",
         "split_kernels",
@@ -85,7 +85,8 @@ def _products(best: CudaKnobs, task: Task) -> Iterator[Variant]:
                       "own tensor-core product with the epilogue in registers",
                       "Sums never reach memory before the epilogue.")  # fmt: skip
     yield Variant(best, "library product, one fused kernel after it", after)
-    yield Variant(replace(best, matmul="simt"), "own float32 product with the epilogue in registers",
+    yield Variant(replace(best, matmul="simt"),
+                  "own float32 product with the epilogue in registers",
                   "Sums never reach memory before the epilogue.")  # fmt: skip
 
 
