@@ -6,6 +6,7 @@ integrity, record. ``evaluate`` never raises for a bad candidate.
 
 from __future__ import annotations
 
+import os
 import random
 import secrets
 from collections.abc import Mapping, Sequence
@@ -57,7 +58,9 @@ class Referee:
         self.peaks = peaks
         self.reference, self.traits, self.notes = prepare(problem, device.id)
         self.drawer = Drawer(self.reference, self.traits)
-        self.threads = config.threads or device.units
+        # A GPU's host side gets the cores there are, not a thread per multiprocessor.
+        cores = device.units if device.kind == "cpu" else len(os.sched_getaffinity(0))
+        self.threads = config.threads or cores
         self._subjects = Subjects(
             self.reference, config, device, threads=self.threads, cache_root=cache_root
         )
