@@ -103,6 +103,12 @@ def test_charts_have_text_alternatives(page):
     assert all(a.get("aria-label") for a in tree)
 
 
+def test_a_flagged_task_is_said_to_be_one():
+    started, *rest = sample_events()
+    page = Page(html_report(fold([replace(started, labels=("constant", "new_label")), *rest])))
+    assert "a constant passes as the answer; new label" in "".join(page.text)
+
+
 @pytest.mark.parametrize("nodes", [0, 1, 2])
 def test_a_run_that_barely_began_has_a_report(nodes):
     page = Page(html_report(fold(sample_events(nodes=nodes, stopped=False))))

@@ -55,6 +55,9 @@ def best_line(run: Run) -> Text:
     summary = run_summary(run)
     if summary.best_id is None:
         return Text("no accepted candidate yet", style=QUIET)
+    if summary.keep_eager:
+        nearest = f"{times(summary.speedup)}, {summary.best_id}"
+        return Text(f"nothing beats eager beyond the noise (nearest: {nearest})")
     text = Text("best ").append(times(summary.speedup), style=f"bold {ACCENT}")
     text.append(f" over eager ({summary.best_id})")
     if summary.speedup_over_compile is not None:

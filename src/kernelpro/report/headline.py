@@ -9,7 +9,7 @@ from kernelpro.report.words import duration, times
 from kernelpro.views.roofline_view import RooflineView, roofline_view
 from kernelpro.views.run import Run
 from kernelpro.views.run_summary import RunSummary
-from kernelpro.views.words import stop_word
+from kernelpro.views.words import label_words, stop_word
 
 
 def headline(run: Run, summary: RunSummary) -> Markup:

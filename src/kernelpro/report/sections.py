@@ -51,7 +51,7 @@ def evidence_section(run: Run, summary: RunSummary) -> Child:
     charts: list[Child] = [
         element("figure", responsive(lambda w: distributions_chart(view.distributions, w)),
                 element("figcaption", "Every timing sample: kernel and eager interleaved in one "
-                        "session, torch.compile beside eager in its own. The axis starts at zero.")),
+                        "session, torch.compile and eager in their own. The axis starts at 0.")),
         element("div",
             element("figure", histogram_chart(own, 350), element("figcaption",
                 "The kernel's samples close up; the band is the median's 95 % interval.")),
