@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kernelpro.errors import UserError
+from kernelpro.schema.outcome import Stage, Status
 from kernelpro.schema.search import Tell
 from kernelpro.search.mcts import Mcts
 from kernelpro.search.tree import Node
@@ -22,7 +23,7 @@ worlds = st.tuples(
 
 
 def mcts(**options: object) -> Mcts:
-    return cast(Mcts, make("mcts", **options))
+    return cast(Mcts, make("mcts", **{"preset": "paper", **options}))
 
 
 def children_of(search: Mcts) -> dict[str | None, list[Node]]:
@@ -205,3 +206,14 @@ def test_an_exhausted_node_with_children_is_passed_through() -> None:
 def test_wrong_options_are_named(options: dict[str, object], named: str) -> None:
     with pytest.raises(UserError, match=named):
         mcts(**options)
+
+
+def test_the_default_preset_does_not_punish_a_parent_for_failed_children() -> None:
+    for preset, mean in (("paper", (math.log(4.0) - 3.0) / 2), ("default", math.log(4.0) / 2)):
+        search = mcts(preset=preset)
+        search.tell(ok(search.ask()[0].id, "n0", 4.0))
+        search.tree.root.exhausted = True
+        search.tell(failed(search.ask()[0].id, "n1", Status.BUILD_ERROR, Stage.BUILD))
+        node = search.tree.nodes["n0"]
+        assert node.total / node.visits == pytest.approx(mean)
+    assert cast(Mcts, make("mcts")).constants.failure_reward == 0.0

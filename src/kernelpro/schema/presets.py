@@ -21,6 +21,11 @@ class MctsConstants:
     width_exponent: float
     dead_end_children: int
     """A failed node with this many children and no success below it is given up."""
+    wrong_reward: float
+    """Reward of a wrong result."""
+    failure_reward: float
+    """Reward of any other failure. 0 is the reward of eager: a failure then costs an evaluation
+    and nothing else, and does not push the search away from a fast but fragile parent."""
     virtual_loss: float
     """Reward that an attempt in flight is assumed to lose against its node's mean (chosen: one
     e-fold of speed-up); steers parallel scouts apart and is zero once the result is told."""
@@ -36,10 +41,27 @@ MCTS_PRESETS = {
         success_width=3.0,
         width_exponent=0.5,
         dead_end_children=3,
+        wrong_reward=-2.0,
+        failure_reward=-3.0,
+        virtual_loss=1.0,
+    ),
+    "default": MctsConstants(
+        exploration=0.35,
+        root_width=2.0,
+        failed_width=2.0,
+        success_width=3.0,
+        width_exponent=0.5,
+        dead_end_children=3,
+        wrong_reward=0.0,
+        failure_reward=0.0,
         virtual_loss=1.0,
     ),
 }
-"""By name; ``search_options={"preset": NAME}`` chooses one, single constants can be overridden."""
+"""``paper``: PAPER section 4. ``default``: exploration and failure rewards chosen on simulated
+landscapes (``benchmarks/search_simulation.py``), where the paper's values lose to greedy at small
+budgets: its failure rewards outweigh any speed-up in a node's mean.
+
+``search_options={"preset": NAME}`` chooses one, single constants can be overridden."""
 
 GREEDY_RESTART_FAILURES = 3
 """Greedy starts from scratch after this many failed attempts in a row (chosen; the paper's N is

@@ -33,11 +33,16 @@ class Mcts:
     """Ask/tell tree search. Without ties in score it needs no randomness at all."""
 
     def __init__(
-        self, *, seed: int = 0, objective: Objective = "latency", preset: str = "paper",
+        self, *, seed: int = 0, objective: Objective = "latency", preset: str = "default",
         **overrides: Any,
     ) -> None:  # fmt: skip
         self.constants = mcts_constants(preset, overrides)
-        self.tree = Tree(objective, dead_end_children=self.constants.dead_end_children)
+        self.tree = Tree(
+            objective,
+            dead_end_children=self.constants.dead_end_children,
+            wrong_reward=self.constants.wrong_reward,
+            failure_reward=self.constants.failure_reward,
+        )
 
     def ask(self, count: int = 1) -> list[Ask]:
         """Up to ``count`` requests; fewer or none when nothing is left to expand."""

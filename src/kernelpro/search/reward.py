@@ -45,11 +45,14 @@ def gain(tell: Tell, objective: Objective) -> float:
     )
 
 
-def reward(tell: Tell, objective: Objective) -> float:
-    """``ln(max(gain, 0.1))`` for an accepted candidate, -2 for a wrong result, -3 else."""
+def reward(
+    tell: Tell, objective: Objective, *, wrong: float = WRONG_REWARD,
+    failure: float = FAILURE_REWARD,
+) -> float:  # fmt: skip
+    """``ln(max(gain, 0.1))`` for an accepted candidate; ``wrong`` or ``failure`` else."""
     if accepted(tell):
         return math.log(max(gain(tell, objective), GAIN_FLOOR))
-    return WRONG_REWARD if tell.status is Status.WRONG_RESULT else FAILURE_REWARD
+    return wrong if tell.status is Status.WRONG_RESULT else failure
 
 
 def tied(one: Tell, other: Tell) -> bool:

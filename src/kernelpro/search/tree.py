@@ -13,7 +13,7 @@ from kernelpro.errors import UserError
 from kernelpro.schema.candidate import Mode
 from kernelpro.schema.search import Ask, Decision, Objective, Tell
 from kernelpro.search.incumbent import Incumbent
-from kernelpro.search.reward import accepted, reward
+from kernelpro.search.reward import FAILURE_REWARD, WRONG_REWARD, accepted, reward
 
 
 @dataclass(slots=True, eq=False)
@@ -67,7 +67,12 @@ class Node:
 class Tree:
     """Nodes by id, open asks by id, and the best candidate."""
 
-    def __init__(self, objective: Objective, *, dead_end_children: int | None = None) -> None:
+    def __init__(
+        self, objective: Objective, *, dead_end_children: int | None = None,
+        wrong_reward: float = WRONG_REWARD, failure_reward: float = FAILURE_REWARD,
+    ) -> None:  # fmt: skip
+        self._wrong_reward = wrong_reward
+        self._failure_reward = failure_reward
         self.objective: Objective = objective
         self.dead_end_children = dead_end_children
         """Children, all failed, after which a failed node is given up; None = never."""
@@ -131,7 +136,7 @@ class Tree:
 
     def _grow(self, parent: Node, tell: Tell) -> Node:
         assert tell.node_id is not None
-        value = reward(tell, self.objective)
+        value = reward(tell, self.objective, wrong=self._wrong_reward, failure=self._failure_reward)
         ok = accepted(tell)
         node = Node(
             id=tell.node_id, parent=parent, tell=tell, reward=value, ok=ok,

@@ -1,0 +1,67 @@
+"""The simulated landscape is fixed by its seed and behaves as its parameters say."""
+
+from __future__ import annotations
+
+import math
+import statistics
+
+import pytest
+
+from kernelpro.bench.simulation import Calibration, Landscape, State, simulate, toggled
+from kernelpro.schema.config import Budget, RunConfig
+
+
+def config(**changes: object) -> RunConfig:
+    fields: dict[str, object] = {"device": "cpu", "budget": Budget(evaluations=20)}
+    return RunConfig(**{**fields, **changes})  # type: ignore[arg-type]
+
+
+def test_the_same_seed_gives_the_same_run() -> None:
+    assert simulate(config(seed=4), 7) == simulate(config(seed=4), 7)
+    assert simulate(config(seed=5), 7) != simulate(config(seed=4), 7)
+    assert simulate(config(seed=4), 8) != simulate(config(seed=4), 7)
+
+
+def test_moves_have_the_gains_they_are_calibrated_to() -> None:
+    effects = [
+        Landscape(seed, Calibration(ceiling_mean=99.0)).effect(State(0), move)
+        for seed in range(200)
+        for move in range(5)
+    ]
+    assert statistics.mean(effects) == pytest.approx(0.0, abs=0.03)
+    assert sum(e > math.log(1.5) for e in effects) / len(effects) == pytest.approx(0.08, abs=0.03)
+    gains = [math.exp(e) for e in effects if e > 0]
+    assert statistics.mean(gains) == pytest.approx(1.28, abs=0.06)
+
+
+def test_failures_that_persist_depend_on_the_conditions_alone() -> None:
+    landscape = Landscape(1, Calibration(failure_rate=0.5, persistent_share=1.0))
+    answers = {
+        (moves, move): landscape.always_fails(State(0, frozenset(moves)), move)
+        for moves in ((), (1,), (1, 2)) for move in range(10)
+    }  # fmt: skip
+    assert 0 < sum(answers.values()) < len(answers)
+    assert all(landscape.always_fails(State(0, frozenset(s)), m) == v
+               for (s, m), v in answers.items())  # fmt: skip
+    assert toggled(toggled(State(0), 3), 3) == State(0)
+
+
+def test_the_trace_covers_the_budget_and_never_loses_its_best() -> None:
+    noiseless = Calibration(noise=0.0)
+    for search in ("mcts", "greedy", "beam", "best-of-n", "random"):
+        trace = simulate(config(search=search), 3, noiseless)
+        assert len(trace.best_so_far) == 20
+        assert trace.final >= 1.0
+        working = [v for v in trace.best_so_far if v != 1.0]
+        assert working == sorted(working)
+
+
+def test_memory_stops_repeated_failures() -> None:
+    fragile = Calibration(failure_rate=0.6, persistent_share=0.9)
+    with_memory, without = (
+        sum(simulate(config(memory=memory, seed=s), s, fragile).repeated_failures
+            for s in range(40))
+        for memory in (True, False)
+    )  # fmt: skip
+    assert without >= 20
+    assert with_memory <= 0.2 * without
