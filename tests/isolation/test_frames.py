@@ -4,7 +4,7 @@ import struct
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kernelpro.isolation.frames import MAX_FRAME_BYTES, FrameError, FrameParser, encode_frame
@@ -19,6 +19,7 @@ JSON = st.recursive(
 MESSAGES = st.dictionaries(st.text(), JSON, max_size=5)
 
 
+@settings(max_examples=40, deadline=None)
 @given(st.lists(MESSAGES, max_size=5), st.data())
 def test_messages_survive_any_fragmentation(messages: list[dict[str, Any]], data: Any) -> None:
     stream = b"".join(encode_frame(message) for message in messages)

@@ -408,7 +408,10 @@ def test_patched_functions_are_named(start: Start, code: str, name: str | None) 
     [
         ("torch.set_float32_matmul_precision('medium')", "float32_matmul_precision"),
         ("torch.set_default_dtype(torch.float64)", "default_dtype"),
-        ("torch.use_deterministic_algorithms(True)", "deterministic_algorithms"),
+        (
+            "torch._C._set_deterministic_algorithms(True, warn_only=False)",
+            "deterministic_algorithms",
+        ),
         ("torch.backends.cudnn.enabled = False", "cudnn.enabled"),
         ("torch.set_num_threads(2)", "num_threads"),
         ("torch.set_flush_denormal(True)", "flush_denormal"),

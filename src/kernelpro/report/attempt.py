@@ -29,7 +29,7 @@ def attempt_block(view: CandidateView, limits: DetailLimits) -> Markup:
         "header",
         element("p", view.id, " · ", view.mode, " · ", view.writer, class_="kicker"),
         element("h3", view.title),
-        element("p", element("strong", verdict), _gain(view), class_="verdict"),
+        element("p", element("strong", verdict), _gain(view), again_words(view), class_="verdict"),
         element("a", "Close", href="#search", class_="close"),
     )
     body = [
@@ -54,6 +54,13 @@ def _gain(view: CandidateView) -> Child:
     if view.gain is None:
         return None
     return f" · {times(view.gain)} over {view.parent_id}"
+
+
+def _again(view: CandidateView) -> str | None:
+    if view.again is None:
+        return None
+    again = times(view.again.speedup) if view.again.speedup else status_word(view.again.status)
+    return f" · measured again: {again}"
 
 
 def _why(view: CandidateView) -> Child:

@@ -50,7 +50,7 @@ def commands_for(started: RunStarted, summary: RunSummary) -> list[str]:
         if value is not None:
             parts.append(f"{flag} {value:g}")
     commands = [" ".join(parts)]
-    if summary.best_id is not None:
+    if summary.best_id is not None and not summary.keep_eager:
         run_id = shlex.quote(summary.run_id)
         commands += [f"kernelpro evaluate {problem} runs/{run_id}/best.py --device {config.device}",
                      f"kernelpro runs verify {run_id}"]  # fmt: skip

@@ -30,34 +30,36 @@ def headline(run: Run, summary: RunSummary) -> Markup:
 def _number(summary: RunSummary) -> Markup:
     if summary.speedup is None:
         return element("p", "–", class_="figure none", aria_hidden="true")
-    return element("p", f"{summary.speedup:.2f}", element("span", "×"), class_="figure")
+    return element("p", f"{summary.speedup:.2f}", element("span", "×"),
+                   class_="figure none" if summary.keep_eager else "figure")  # fmt: skip
 
 
 def _sentence(summary: RunSummary) -> Child:
     where = f"on {summary.device_name}"
     if summary.speedup is None:
-        return (
-            element("p", "No attempt was accepted."),
-            element("p", f"{summary.evaluations} attempts {where}; {_ending(summary)}",
-                    class_="quiet"),
-        )  # fmt: skip
-    relation = "as fast as" if summary.speedup >= 1 else "the speed of"
-    first = f"{relation} eager PyTorch {where}"
+        attempts = f"{summary.evaluations} attempts {where}. {_ending(summary)}"
+        return element("p", "No attempt was accepted."), element("p", attempts, class_="quiet")
+    interval = ""
     if summary.speedup_ci95:
         low, high = summary.speedup_ci95
-        first += f" (95 % interval {low:.2f} to {high:.2f})"
+        interval = f" (95 % interval {low:.2f} to {high:.2f})"
     ratio = summary.speedup_over_compile
-    second = f", and {times(ratio)} as fast as torch.compile" if ratio else ""
-    missing = "" if ratio else " torch.compile was not measured."
+    if summary.keep_eager:
+        first = f"Keep eager PyTorch: {where}, no attempt is faster beyond the noise{interval}."
+        role = "The nearest miss is "
+    else:
+        compiled = f", and {times(ratio)} as fast as torch.compile" if ratio else ""
+        first = f"as fast as eager PyTorch {where}{interval}{compiled}."
+        role = "The winner is "
     checks = f"{summary.checks_passed} integrity checks passed" + (
         f", {summary.checks_not_run} could not be run" if summary.checks_not_run else ""
     )
+    missing = "" if ratio else " torch.compile was not measured."
     precision = f"; {summary.precision_class} arithmetic" if summary.precision_class else ""
-    verdict = "Keep eager PyTorch: the nearest miss is " if summary.keep_eager else "The winner is "
     return (
-        element("p", first, second, ".", missing),
-        element("p", verdict, node_link(summary.best_id), f", “{summary.best_title}”. ",
-                checks, precision, ". ", _ending(summary), class_="quiet"),
+        element("p", first),
+        element("p", role, node_link(summary.best_id), f", “{summary.best_title}”. ", checks,
+                precision, f".{missing} ", _ending(summary), class_="quiet"),
     )  # fmt: skip
 
 

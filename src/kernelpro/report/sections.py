@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kernelpro.report.attempt import correctness_rows
+from kernelpro.report.attempt import again_words, correctness_rows
 from kernelpro.report.blocks import (
     diff_block,
     diff_size,
@@ -42,7 +42,9 @@ MAX_BEST_DIFF_LINES = 1500
 
 def evidence_section(run: Run, summary: RunSummary) -> Child:
     """Timing, correctness and integrity of the best candidate."""
-    outcome = run.outcome(summary.best_id) if summary.best_id else None
+    if summary.best_id is None:
+        return None
+    outcome = run.outcome(summary.best_id)
     if outcome is None or outcome.latency is None or outcome.correctness is None:
         return None
     view = latency_view(outcome)
@@ -59,7 +61,8 @@ def evidence_section(run: Run, summary: RunSummary) -> Child:
                 "Speed-up over eager, round by round. A slope would be drift."))
             if len(view.round_speedups) > 1 else None, class_="pair"),
     ]  # fmt: skip
-    rows = [*_timing_rows(outcome, summary), *correctness_rows(outcome.correctness),
+    searched = run.search_speedup(summary.best_id) or 0.0
+    rows = [*_timing_rows(outcome, summary, searched), *correctness_rows(outcome.correctness),
             *((f"{name} verdict", plain(v)) for name, v in outcome.verdicts.items())]  # fmt: skip
     return section(
         "evidence", "Is it real?",
@@ -78,11 +81,13 @@ def _remarks(outcome: Outcome) -> Child:
                    class_="remarks")  # fmt: skip
 
 
-def _timing_rows(outcome: Outcome, summary: RunSummary) -> list[tuple[str, Child]]:
+def _timing_rows(outcome: Outcome, summary: RunSummary, searched: float) -> list[tuple[str, Child]]:
     latency = outcome.latency
     assert latency is not None
     low, high = latency.ci95_us
-    again = "yes, on fresh inputs" if summary.remeasured else "no: the number is the search's own"
+    again = "no: the number is the search's own"
+    if summary.remeasured:
+        again = f"yes, on fresh inputs (the search had {times(searched)})"
     rounds = f" in {len(latency.rounds)} interleaved rounds" if latency.rounds else ""
     return [
         ("latency", f"{duration(latency.median_us)}, 95 % interval {duration(low)} to "
@@ -120,6 +125,7 @@ def _step(view: CandidateView) -> Markup:
             if told else None,
             element("p", diff_size(view.diff), f" lines · {gain}" if gain else " lines",
                     f" · acted on {path_words(view.acted_on)}" if view.acted_on else None,
+                    again_words(view),
                     class_="quiet"),
         ),
         class_=None if view.speedup else "step-failed",
@@ -229,7 +235,7 @@ def attempts_section(run: Run) -> Markup:
         latency = view.outcome.latency if view.outcome else None
         rows.append((
             node_link(node_id), node_link(view.parent_id) if view.parent_id else "scratch",
-            view.title, times(view.speedup) if view.speedup else element(
+            view.title, (times(view.speedup), again_words(view)) if view.speedup else element(
                 "span", "✕ ", status_word(view.status), class_="failed"),
             duration(latency.median_us) if latency else "–",
             times(view.gain) if view.gain else "–", seconds(view.seconds),

@@ -42,15 +42,23 @@ def distributions_chart(sides: tuple[Distribution, ...], width: int) -> Markup:
         own = "candidate" if side.name == "candidate" else "baseline"
         drawn += [line(left, floor, width - right, floor, "grid"), _ridge(side, x, floor, own)]
         name = f"{SIDE_WORD.get(side.name, side.name)} {duration(side.median_us)}"
-        at_right = x(side.median_us) > width * 0.55
-        anchor, px = ("end", x(side.low_us) - 8) if at_right else ("start", x(side.high_us) + 8)
-        drawn.append(label(px, floor - 8, name, "note best" if own == "candidate" else "note",
-                           anchor))  # fmt: skip
+        anchor, px = _beside(x(side.low_us), x(side.high_us), 6.6 * len(name), width - right)
+        class_ = "note best" if own == "candidate" else "note"
+        drawn.append(label(px, floor - 10, name, class_, anchor))
     text = "Timing samples: " + ", ".join(
         f"{SIDE_WORD.get(s.name, s.name)} {duration(s.median_us)} ({s.samples} samples)"
         for s in sides
     )
     return svg(width, height, text, drawn)
+
+
+def _beside(low: float, high: float, room: float, end: float) -> tuple[str, float]:
+    """Anchor and place of a label beside what is drawn from ``low`` to ``high``."""
+    if high + 8 + room <= end:
+        return "start", high + 8
+    if low - 8 - room >= 0:
+        return "end", low - 8
+    return "end", end
 
 
 def _ridge(side: Distribution, x: Scale, floor: float, own: str) -> Markup:

@@ -31,6 +31,9 @@ class CandidateView(NamedTuple):
     decision: Decision | None
     status: Status | None
     speedup: float | None
+    """As the search measured it."""
+    again: Outcome | None
+    """The second measurement of a finalist."""
     gain: float | None
     """Speed-up over the parent's speed-up; None unless both were accepted."""
     outcome: Outcome | None
@@ -51,7 +54,7 @@ def candidate_view(run: Run, node_id: str) -> CandidateView:
     assert candidate is not None
     proposal = candidate.proposal
     parent = run.parent_of(node_id)
-    outcome = run.outcome(node_id)
+    outcome = finished.outcome
     ask = run.asks.get(finished.tell.ask_id)
     return CandidateView(
         id=node_id, parent_id=parent, children=tuple(run.children.get(node_id, ())),
@@ -59,7 +62,8 @@ def candidate_view(run: Run, node_id: str) -> CandidateView:
         writer=proposal.writer, recipe=proposal.recipe, knobs=proposal.knobs,
         changed_knobs=_changed_knobs(run, node_id), acted_on=proposal.acted_on,
         duplicate_of=finished.duplicate_of, decision=ask.decision if ask else None,
-        status=outcome.status if outcome else None, speedup=run.speedup(node_id),
+        status=outcome.status if outcome else None, speedup=run.search_speedup(node_id),
+        again=run.remeasured.get(node_id),
         gain=gain_over_parent(run, node_id), outcome=outcome, received=run.received(node_id),
         diagnosis=finished.diagnosis, diff=diff_view(_origin(run, parent), proposal.source),
         source_hash=candidate.source_hash, seconds=finished.seconds,
@@ -71,10 +75,8 @@ def gain_over_parent(run: Run, node_id: str) -> float | None:
     parent = run.parent_of(node_id)
     if parent is None:
         return None
-    own, before = run.nodes[node_id].outcome, run.nodes[parent].outcome
-    if own is None or before is None or own.speedup is None or before.speedup is None:
-        return None
-    return own.speedup / before.speedup
+    own, before = run.search_speedup(node_id), run.search_speedup(parent)
+    return own / before if own and before else None
 
 
 def _origin(run: Run, parent: str | None) -> str:

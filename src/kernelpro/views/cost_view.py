@@ -40,7 +40,7 @@ def cost_view(run: Run) -> CostView:
     usage: dict[tuple[str, str], list[Usage]] = defaultdict(list)
     for finished in run.nodes.values():
         if finished.outcome is not None and finished.duplicate_of is None:
-            for stage, seconds in finished.outcome.seconds.items():
+            for stage, seconds in whole_stages(finished.outcome.seconds).items():
                 stages[stage] += seconds
         for call in finished.usage:
             usage[call.role, call.model].append(call)
@@ -51,6 +51,15 @@ def cost_view(run: Run) -> CostView:
         seconds_by_stage=tuple(sorted(stages.items(), key=lambda item: -item[1])),
         roles=tuple(_role(role, model, calls) for (role, model), calls in usage.items()),
     )
+
+
+def whole_stages(seconds: dict[str, float]) -> dict[str, float]:
+    """Without the total and without parts of other stages (``load_import`` of ``load``)."""
+    return {
+        name: spent
+        for name, spent in seconds.items()
+        if name != "total" and name.partition("_")[0] not in seconds.keys() - {name}
+    }
 
 
 def _role(role: str, model: str, calls: list[Usage]) -> RoleCost:

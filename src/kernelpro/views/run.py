@@ -87,6 +87,11 @@ class Run:
         outcome = self.outcome(node_id)
         return outcome.speedup if outcome is not None else None
 
+    def search_speedup(self, node_id: str) -> float | None:
+        """Speed-up as the search measured it: comparable between all nodes."""
+        outcome = self.nodes[node_id].outcome
+        return outcome.speedup if outcome is not None else None
+
     def parent_of(self, node_id: str) -> str | None:
         """The node this one was made from, if that node finished."""
         candidate = self.nodes[node_id].candidate

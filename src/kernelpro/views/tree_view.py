@@ -23,6 +23,7 @@ class TreeNode(NamedTuple):
     mode: Mode
     status: Status | None
     speedup: float | None
+    """As the search measured it."""
     duplicate_of: str | None
     on_best_path: bool
     is_best: bool
@@ -76,14 +77,14 @@ def _rows(run: Run, order: list[str]) -> tuple[dict[str, float], int]:
 
 def _node(run: Run, node_id: str, depth: int, row: float, best_path: set[str]) -> TreeNode:
     finished = run.nodes[node_id]
-    candidate, outcome = finished.candidate, run.outcome(node_id)
+    candidate, outcome = finished.candidate, finished.outcome
     assert candidate is not None
     ask = run.asks.get(finished.tell.ask_id)
     siblings = run.children[candidate.parent_id]
     return TreeNode(
         id=node_id, parent_id=run.parent_of(node_id), depth=depth, row=row,
         last=siblings[-1] == node_id, title=candidate.proposal.title, mode=candidate.proposal.mode,
-        status=outcome.status if outcome else None, speedup=run.speedup(node_id),
+        status=outcome.status if outcome else None, speedup=run.search_speedup(node_id),
         duplicate_of=finished.duplicate_of, on_best_path=node_id in best_path,
         is_best=node_id == run.best_id, decision=ask.decision.text if ask else "",
     )  # fmt: skip
