@@ -56,7 +56,8 @@ def _gain(view: CandidateView) -> Child:
     return f" · {times(view.gain)} over {view.parent_id}"
 
 
-def _again(view: CandidateView) -> str | None:
+def again_words(view: CandidateView) -> str | None:
+    """The second measurement of a finalist, to put behind the first."""
     if view.again is None:
         return None
     again = times(view.again.speedup) if view.again.speedup else status_word(view.again.status)
