@@ -14,10 +14,12 @@ from typing import Any
 
 import torch
 
-from kernelpro.isolation.timing import POISON_BYTE, POISON_BYTES, Timed
+from kernelpro.isolation.timing import POISON_BYTE, Timed
 
 L2_FLUSH_FACTOR = 2
 """Flush writes this many times the L2 size (EVAL_PITFALLS 11): an LRU-like cache keeps nothing."""
+POISON_BYTES_GPU = 1 << 30
+"""Most memory filled before a block. Chosen: under a millisecond at HBM speed."""
 _CU_LIMIT_PERSISTING_L2_CACHE_SIZE = 6
 """From the CUDA driver API's enumeration ``CUlimit``."""
 
@@ -77,7 +79,7 @@ class CudaTimer:
             ),
             reverse=True,
         )
-        held, budget = [], POISON_BYTES * 16
+        held, budget = [], POISON_BYTES_GPU
         for size in free:
             if size <= budget:
                 budget -= size

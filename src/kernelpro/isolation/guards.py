@@ -95,8 +95,9 @@ FLAGS = (
     _attribute("cuda.matmul.allow_bf16_reduced_precision_reduction", torch.backends.cuda.matmul,
                "allow_bf16_reduced_precision_reduction"),
     Flag("mkldnn.enabled", torch._C._get_mkldnn_enabled, torch._C._set_mkldnn_enabled),
-    Flag("deterministic_algorithms", torch.are_deterministic_algorithms_enabled,
-         torch.use_deterministic_algorithms),
+    # Not torch.use_deterministic_algorithms, which imports the compiler.
+    Flag("deterministic_algorithms", torch._C._get_deterministic_algorithms,
+         lambda value: torch._C._set_deterministic_algorithms(value, warn_only=False)),
     Flag("default_dtype", torch.get_default_dtype, torch.set_default_dtype),
     Flag("default_device", lambda: str(torch.get_default_device()), torch.set_default_device),
     Flag("num_threads", torch.get_num_threads, torch.set_num_threads),

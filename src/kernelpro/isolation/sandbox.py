@@ -31,7 +31,7 @@ SYSTEM_READABLE = (
 """Toolchains, libraries and machine facts. ``/etc`` by name: it also holds keys."""
 DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
 GPU_DEVICES = ("/dev/nvidiactl", "/dev/nvidia-uvm", "/dev/nvidia-uvm-tools", "/dev/nvidia-modeset",
-               "/dev/nvidia-caps")  # fmt: skip
+               "/dev/nvidia-caps", "/tmp/nvidia-mps")  # fmt: skip
 MAX_OPEN_FILES = 4096
 ROOT = Path("/")
 

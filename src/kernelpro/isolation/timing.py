@@ -13,8 +13,9 @@ from typing import Any, Protocol
 
 import torch
 
-POISON_BYTES = 256 << 20
-"""Most memory filled before a block. Chosen: about 50 ms on a slow core."""
+POISON_BYTES = 32 << 20
+"""Most memory filled before a block. Chosen: under 10 ms on a slow core. The referee also asks for
+new values, so an answer left in memory beyond this would have to fit them by chance."""
 POISON_SPARES, POISON_SPARE_BYTES = 256, 8 << 20
 """Chosen: as many spare buffers of each size as are filled within about a millisecond."""
 POISON_BYTE = 0xFF

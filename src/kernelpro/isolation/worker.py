@@ -10,6 +10,7 @@ import contextlib
 import math
 import os
 import socket
+import sys
 import time
 from collections.abc import Mapping, Sequence
 from typing import Any, NoReturn
@@ -60,6 +61,11 @@ CPU_CALLS = 60
 def start_subject(job: SubjectJob) -> Subject:
     """Start a process for ``job``; nothing of it has run yet. Raises ``MachineError`` if the
     machine cannot, or if sandbox mode ``strict`` lacks a layer."""
+    if sys.platform != "linux":
+        raise MachineError(
+            f"Candidates run on Linux only (memory files, process descriptors); this is "
+            f"{sys.platform}. Use a Linux machine, container or VM"
+        )
     return WorkerSubject(job)
 
 
