@@ -11,6 +11,7 @@ import platform
 from collections.abc import Callable
 from pathlib import Path
 
+from kernelpro import __version__
 from kernelpro.errors import UserError
 from kernelpro.hardware.base import peaks as peaks_of
 from kernelpro.hardware.base import probe
@@ -142,6 +143,6 @@ def _graphs(problem: Problem, device_id: str) -> tuple[tuple[Graph, ...], tuple[
 
 
 def _versions() -> dict[str, str]:
-    names = ("kernelpro", "torch", "numpy")
-    found = {name: importlib.metadata.version(name) for name in names}
-    return {**found, "python": platform.python_version(), "platform": platform.platform()}
+    found = {name: importlib.metadata.version(name) for name in ("torch", "numpy")}
+    # Not from the metadata: a source tree on PYTHONPATH has none.
+    return {"kernelpro": __version__, **found, "python": platform.python_version(), "platform": platform.platform()}
