@@ -10,7 +10,7 @@ import torch
 
 from isolation.candidates import Start, candidate
 from kernelpro.errors import UserError
-from kernelpro.isolation.base import Call, Outputs, SubjectFailure, TensorBytes
+from kernelpro.isolation.base import Call, Limits, Outputs, SubjectFailure, TensorBytes
 from kernelpro.schema.outcome import Stage, Status
 
 
@@ -221,7 +221,8 @@ def test_print_is_a_log(start: Start) -> None:
 
 @pytest.mark.slow
 def test_a_compiled_baseline_runs_in_its_own_process(start: Start) -> None:
-    subject = start(candidate("return torch.relu(x) + 1"), compile_mode="default", trusted=True)
+    source, patience = candidate("return torch.relu(x) + 1"), Limits(call_timeout_s=200.0)
+    subject = start(source, compile_mode="default", trusted=True, limits=patience)
     subject.load()
     x = torch.randn(64, 64)
     output = call(subject, x)
