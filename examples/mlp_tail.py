@@ -17,7 +17,7 @@ class Model(nn.Module):
     def __init__(self, features: int):
         super().__init__()
         self.bias = nn.Parameter(torch.randn(features) * 0.1)
-        self.scale = nn.Parameter(torch.ones(features))
+        self.scale = nn.Parameter(1.0 + 0.2 * torch.randn(features))
 
     def forward(self, x: torch.Tensor, residual: torch.Tensor) -> torch.Tensor:
         """``x``, ``residual``: (rows, features) -> same shape."""

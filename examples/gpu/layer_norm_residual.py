@@ -16,6 +16,8 @@ class Model(nn.Module):
     def __init__(self, features: int):
         super().__init__()
         self.norm = nn.LayerNorm(features)
+        nn.init.normal_(self.norm.weight, mean=1.0, std=0.2)
+        nn.init.normal_(self.norm.bias, std=0.2)
 
     def forward(self, x: torch.Tensor, residual: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         """``x``, ``residual``: (rows, features) -> two tensors of that shape."""

@@ -15,7 +15,7 @@ class Model(nn.Module):
 
     def __init__(self, features: int, eps: float = 1e-6):
         super().__init__()
-        self.weight = nn.Parameter(torch.ones(features))
+        self.weight = nn.Parameter(1.0 + 0.2 * torch.randn(features))
         self.eps = eps
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
