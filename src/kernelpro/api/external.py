@@ -53,6 +53,7 @@ class Told(NamedTuple):
     """What came of an answer."""
 
     run_id: str
+    folder: str
     request: int
     node: str
     outcome: Outcome
@@ -222,7 +223,7 @@ def _answered(folder: Path, request: int) -> Told | None:
 def _told(folder: Path, finished: NodeFinished, best: str | None) -> Told:
     assert finished.candidate is not None and finished.outcome is not None
     return Told(
-        run_id=folder.name, request=finished.tell.ask_id, node=finished.candidate.id,
-        outcome=finished.outcome, guidance=finished.guidance, best=best,
-        duplicate_of=finished.duplicate_of,
+        run_id=folder.name, folder=str(folder), request=finished.tell.ask_id,
+        node=finished.candidate.id, outcome=finished.outcome, guidance=finished.guidance,
+        best=best, duplicate_of=finished.duplicate_of,
     )  # fmt: skip

@@ -95,7 +95,9 @@ def tell(
     else:
         from kernelpro.dashboard.pages import told_page
 
-        say(told_page(told.node, told.outcome, told.guidance, told.already, told.stopped))
+        say(told_page(told.node, told.outcome, told.guidance, told.already))
+        if told.stopped is not None:
+            _say_closing(told.folder)
     if not told.outcome.ok:
         raise typer.Exit(NOT_ACCEPTED)
 
@@ -107,9 +109,14 @@ def _end(run: str, runs: Path | None, *, json: bool) -> None:
     if json:
         say_json(result)
     else:
-        from kernelpro.dashboard.drawing import closing
+        _say_closing(result.folder)
 
-        say(closing(api.show_run(result.folder), Path(result.folder)))
+
+def _say_closing(folder: str) -> None:
+    from kernelpro import api
+    from kernelpro.dashboard.drawing import closing
+
+    say(closing(api.show_run(folder), Path(folder)))
 
 
 def register(app: typer.Typer) -> None:

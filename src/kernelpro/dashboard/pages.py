@@ -19,7 +19,7 @@ from kernelpro.schema.profile import KernelProfile, Profile
 from kernelpro.store.listing import RunSummary
 from kernelpro.text import format_si, format_us, printable
 from kernelpro.views.latency_view import warnings_of
-from kernelpro.views.words import SIDE_WORD, label_words, plain, status_word, stop_word
+from kernelpro.views.words import SIDE_WORD, label_words, plain, status_word
 
 SEVERITY_STYLE = {
     Severity.CRITICAL: f"bold {FAIL}",
@@ -95,15 +95,13 @@ def outcome_page(outcome: Outcome) -> RenderableType:
 
 
 def told_page(
-    node_id: str, outcome: Outcome, guidance: Guidance | None, already: bool, stopped: str | None
+    node_id: str, outcome: Outcome, guidance: Guidance | None, already: bool
 ) -> RenderableType:
     """The verdict on an answer, and the advice for the next one."""
     note = " (answered before; nothing was evaluated again)" if already else ""
     parts: list[RenderableType] = [Text(f"{node_id}{note}", style=QUIET), outcome_page(outcome)]
     if guidance is not None:
         parts += [Text(""), Text("what to do next", style="bold"), Text(printable(guidance.text))]
-    if stopped is not None:
-        parts += [Text(""), Text(f"The run has ended: {stop_word(stopped)}.", style="bold")]
     return Group(*parts)
 
 
