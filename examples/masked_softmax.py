@@ -6,7 +6,7 @@ Sized for a two-core CPU; the twin in ``gpu/`` is sized for a GPU.
 import torch
 from torch import nn
 
-HEADS = 12
+HEADS = 8
 QUERIES = 512
 KEYS = 512
 HEAD_SIZE = 64

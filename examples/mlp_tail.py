@@ -7,7 +7,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-ROWS = 3072
+ROWS = 2048
 FEATURES = 2048
 
 

@@ -6,7 +6,7 @@ Sized for a two-core CPU; the twin in ``gpu/`` is sized for a GPU.
 import torch
 from torch import nn
 
-ROWS = 3072
+ROWS = 2048
 FEATURES = 2048
 
 
