@@ -10,7 +10,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kernelpro.evaluation import compare as module
+from kernelpro.evaluation import moments
 from kernelpro.evaluation.compare import (
     Comparison,
     compare,
@@ -158,7 +158,7 @@ def test_chunks_change_nothing(
     exact = torch.randn(shape, dtype=torch.float64) * 3
     actual = exact.float() + 1e-5 * torch.randn(shape)
     whole = _compare(actual, exact)
-    monkeypatch.setattr(module, "CHUNK", chunk)
+    monkeypatch.setattr(moments, "PIECE", chunk)
     parts = _compare(actual, exact)
     assert (parts.reason, parts.wrong, parts.total) == (whole.reason, whole.wrong, whole.total)
     assert parts.max_abs_error == whole.max_abs_error
@@ -172,7 +172,7 @@ def test_chunks_keep_the_bounds_of_uneven_rows(monkeypatch: pytest.MonkeyPatch) 
     exact = torch.randn(120, 80, dtype=torch.float64) * scale
     actual = exact.float()
     actual[0, 0] += 1e-4
-    monkeypatch.setattr(module, "CHUNK", 900)
+    monkeypatch.setattr(moments, "PIECE", 900)
     result = _compare(actual, exact)
     assert result.wrong == 1 and result.mismatches[0].index == (0, 0)
 

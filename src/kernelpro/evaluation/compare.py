@@ -12,14 +12,13 @@ from dataclasses import dataclass
 
 import torch
 
+from kernelpro.evaluation.moments import piece_elements, threads_for
 from kernelpro.evaluation.structure import Flat, describe
 from kernelpro.evaluation.tolerance import Bound
 from kernelpro.isolation.base import Outputs
 from kernelpro.schema.outcome import Mismatch
 from kernelpro.text import printable
 
-CHUNK = 1 << 22
-"""Elements compared at once: bounds the temporaries to a few 32 MB tensors."""
 SHOWN = 5
 """Mismatches reported to the writer."""
 HONEST_TYPE = "torch.Tensor"
@@ -77,15 +76,20 @@ def compare(
     bound: Bound,
     *,
     output: int = 0,
+    quick: bool = False,
 ) -> Comparison:
     """Compare one floating output element by element against ``bound``.
 
     Where eager and float64 disagree on being finite (overflow), the problem has no answer and the
-    position is skipped.
+    position is skipped. quick: stop at the first chunk with an error, for answers of which only
+    pass or fail matters.
     """
     tally = _Tally(bound, output)
-    for start, *parts in _chunks(actual, exact, eager, bound.atol, group_dim=bound.group_dim):
-        tally.add(start, *parts)
+    with threads_for(exact):
+        for start, *parts in _chunks(actual, exact, eager, bound.atol, group_dim=bound.group_dim):
+            tally.add(start, *parts)
+            if quick and tally.wrong:
+                break
     return tally.result(exact.numel())
 
 
@@ -111,10 +115,14 @@ class _Tally:
         atol: torch.Tensor,
     ) -> None:
         a = actual.to(device=exact.device, dtype=torch.float64)
+        limit = atol + self.bound.rtol * exact.abs()
+        error = (a - exact).abs_()
+        if bool((error <= limit).all()) and bool(torch.isfinite(error.sum())):
+            self._accumulate(start, error)
+            return
         finite = torch.isfinite(exact)
         comparable = finite == torch.isfinite(eager)
-        error = torch.where(finite & comparable, (a - exact).abs(), 0.0)
-        limit = atol + self.bound.rtol * exact.abs()
+        error = torch.where(finite & comparable, error, 0.0)
         # Written so that a NaN error counts as wrong.
         bad = finite & comparable & ~(error <= limit)
         same_kind = (a == exact) | (a.isnan() & exact.isnan())
@@ -126,7 +134,9 @@ class _Tally:
     def _accumulate(self, start: tuple[int, int], error: torch.Tensor) -> None:
         if not error.numel():
             return
-        known = torch.where(torch.isfinite(error), error, 0.0)
+        known = error
+        if not bool(torch.isfinite(error.sum())):
+            known = torch.where(torch.isfinite(error), error, 0.0)
         self.max_abs = max(self.max_abs, float(known.max()))
         group = self.bound.group_dim
         others = [d for d in range(error.dim()) if d != group]
@@ -244,11 +254,12 @@ def _chunks(
     group_dim: int | None,
 ) -> Iterator[tuple[tuple[int, int], torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]]:
     """Slices along the longest dimension, with (offset, dimension) of each."""
-    if exact.numel() <= CHUNK or exact.dim() == 0:
+    most = piece_elements(exact)
+    if exact.numel() <= most or exact.dim() == 0:
         yield (0, 0), actual, exact, eager, atol
         return
     dim = max(range(exact.dim()), key=lambda d: exact.shape[d])
-    step = max(1, CHUNK * exact.shape[dim] // exact.numel())
+    step = max(1, most * exact.shape[dim] // exact.numel())
     for offset in range(0, exact.shape[dim], step):
         size = min(step, exact.shape[dim] - offset)
         parts = [t.narrow(dim, offset, size) for t in (actual, exact, eager)]

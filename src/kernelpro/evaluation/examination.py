@@ -127,7 +127,7 @@ class Examination:
         self._aliasing(judged, a, b)
         self._accept(judged, a, "")
         self._accept(judge(self._read(1), b, self._device), b, "on the second call")
-        again = judge(self._read(2), a, self._device)
+        again = self._judged_again(self._read(2), judged, a)
         self._accept(again, a, "when the first inputs came again")
         self._determinism(judged, again)
         self._mutation([(0, a), (1, b)])
@@ -286,6 +286,14 @@ class Examination:
             self.findings.failed("output_aliasing", "outputs share one static buffer")
             self.stop_if_failed()
 
+    def _judged_again(self, outputs: Outputs, known: Judgement, e: Expectation) -> Judgement:
+        """Judge an answer that should equal a known one; equal bytes need no second look."""
+        same = len(outputs.tensors) == len(known.tensors) and all(
+            _same_bytes(before, raw.data)
+            for before, raw in zip(known.tensors, outputs.tensors, strict=True)
+        )
+        return known if same else judge(outputs, e, self._device)
+
     def _determinism(self, first: Judgement, again: Judgement) -> None:
         same = _digest(first.tensors) == _digest(again.tensors)
         self.findings.passed(
@@ -319,19 +327,20 @@ class Examination:
 
 
 def _same_bytes(tensor: torch.Tensor, data: memoryview) -> bool:
-    return _bytes_of(tensor) == data
+    if len(data) == 0:
+        return tensor.numel() == 0
+    return torch.equal(_bytes_of(tensor), torch.frombuffer(data, dtype=torch.uint8))
 
 
-def _bytes_of(tensor: torch.Tensor) -> memoryview:
-    view: memoryview = tensor.contiguous().reshape(-1).view(torch.uint8).numpy().data
-    return view
+def _bytes_of(tensor: torch.Tensor) -> torch.Tensor:
+    return tensor.contiguous().reshape(-1).view(torch.uint8)
 
 
 def _digest(tensors: Sequence[torch.Tensor]) -> bytes:
     """Fingerprint of an answer; every byte counts."""
     state = hashlib.blake2b(digest_size=16)
     for tensor in tensors:
-        state.update(_bytes_of(tensor))
+        state.update(_bytes_of(tensor).numpy().data)
     return state.digest()
 
 

@@ -18,7 +18,7 @@ from kernelpro.errors import UserError
 from kernelpro.evaluation import compare, families
 from kernelpro.evaluation.arithmetic import ORDERING
 from kernelpro.evaluation.compare import Comparison
-from kernelpro.evaluation.reference import Reference, Traits, map_tensors, seeded
+from kernelpro.evaluation.reference import Reference, Traits, all_finite, map_tensors, seeded
 from kernelpro.evaluation.structure import Flat, flatten, to_tensor
 from kernelpro.evaluation.tolerance import CLASSES, Bound, bounds
 from kernelpro.isolation.base import Outputs
@@ -159,11 +159,15 @@ def judge_tensors(tensors: tuple[torch.Tensor, ...], expected: Expectation) -> J
     if not any(t.is_floating_point() or t.is_complex() for t in expected.eager.tensors):
         return _judgement(strict, "none", tensors, expected)
     # The loosest class first: a plainly wrong answer costs one more look, not two.
-    half = _compare_all(tensors, expected, "half")
-    if not half.passed:
+    if not passes(tensors, expected, "half"):
         return _judgement(strict, "none", tensors, expected)
-    tf32 = _compare_all(tensors, expected, "tf32")
-    return _judgement(strict, "tf32" if tf32.passed else "half", tensors, expected)
+    tf32 = passes(tensors, expected, "tf32")
+    return _judgement(strict, "tf32" if tf32 else "half", tensors, expected)
+
+
+def passes(tensors: tuple[torch.Tensor, ...], expected: Expectation, precision: Precision) -> bool:
+    """True if well-formed outputs hold the bound of ``precision``; stops at the first error."""
+    return _compare_all(tensors, expected, precision, quick=True).passed
 
 
 def _judgement(
@@ -180,7 +184,11 @@ def _judgement(
 
 
 def _compare_all(
-    tensors: tuple[torch.Tensor, ...], expected: Expectation, precision: Precision
+    tensors: tuple[torch.Tensor, ...],
+    expected: Expectation,
+    precision: Precision,
+    *,
+    quick: bool = False,
 ) -> Comparison:
     limits = expected.bounds(precision)
     if limits is None:
@@ -192,7 +200,9 @@ def _compare_all(
             results.append(_compare_integers(actual, expected, index))
         else:
             results.append(
-                compare.compare(real(actual), real(exact), real(eager), bound, output=index)
+                compare.compare(
+                    real(actual), real(exact), real(eager), bound, output=index, quick=quick
+                )
             )
     return compare.merge(results)
 
@@ -271,14 +281,10 @@ class Drawer:
         except UserError as error:
             first = str(error).splitlines()[0]
             return Skipped(family=draw.family, reason=f"the reference refuses it: {first}")
-        for exact, eager in zip(expected.exact.tensors, expected.eager.tensors, strict=True):
-            if not eager.is_floating_point():
-                continue
-            if not bool(torch.isfinite(eager).all() and torch.isfinite(exact).all()):
-                return Skipped(family=draw.family, reason="the reference gives NaN or infinity")
-        if all(_hopeless(b) for b in expected.bounds("strict") or [] if b is not None) and any(
-            b is not None for b in expected.bounds("strict") or []
-        ):
+        if not all_finite((*expected.eager.tensors, *expected.exact.tensors)):
+            return Skipped(family=draw.family, reason="the reference gives NaN or infinity")
+        limits = [b for b in expected.bounds("strict") or [] if b is not None]
+        if limits and all(b.noise > HOPELESS for b in limits):
             reason = "float32 itself has no reliable digits here"
             return Skipped(family=draw.family, reason=reason)
         return expected
@@ -297,10 +303,6 @@ def to_cpu(inputs: list[Any]) -> list[Any]:
     """Arguments on the CPU, as subjects are sent them."""
     moved: list[Any] = map_tensors(inputs, torch.Tensor.cpu)
     return moved
-
-
-def _hopeless(bound: Bound) -> bool:
-    return bound.noise > HOPELESS
 
 
 def _magnitude(inputs: list[Any]) -> float:

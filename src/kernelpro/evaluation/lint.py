@@ -15,7 +15,7 @@ import torch
 
 from kernelpro.evaluation import lint_probes as probes
 from kernelpro.evaluation.expectation import Drawer, Expectation
-from kernelpro.evaluation.reference import Reference
+from kernelpro.evaluation.reference import Reference, all_finite
 from kernelpro.schema.codec import CONFIG
 from kernelpro.schema.hardware import Device
 from kernelpro.schema.problem import Problem
@@ -95,7 +95,7 @@ def _answers(expected: Expectation, drawer: Drawer, evidence: dict[str, Any]) ->
     """Labels from wrong answers that pass."""
     tensors = [t for t in expected.eager.tensors if t.is_floating_point() or t.is_complex()]
     evidence["scales"] = probes.scales(expected)
-    if not all(bool(torch.isfinite(t).all()) for t in tensors):
+    if not all_finite(tensors):
         share = [float((~torch.isfinite(t)).double().mean()) for t in tensors]
         evidence["nonfinite_share"] = share
         return {"nonfinite"}

@@ -26,7 +26,7 @@ def controls_passing(
     expected: Expectation, other: Expectation, other_weights: Expectation | None, allowed: Precision
 ) -> dict[str, list[str]]:
     """Controls that pass under three tolerances: ``official``, ``loose`` and ``strict``."""
-    answers = controls.wrong_answers(expected, other, other_weights)
+    answers = list(controls.wrong_answers(expected, other, other_weights))
     return {
         "official": [name for name, t in answers if official.close(t, expected)],
         "loose": [name for name, t in answers if official.close(t, expected, limit=LOOSE)],

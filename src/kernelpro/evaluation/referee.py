@@ -25,7 +25,7 @@ from kernelpro.evaluation.expectation import Drawer
 from kernelpro.evaluation.measurement import Measurement
 from kernelpro.evaluation.parameters import jittered, match_state
 from kernelpro.evaluation.record import Case
-from kernelpro.evaluation.reference import Reference, Traits, seeded
+from kernelpro.evaluation.reference import Reference, Traits, all_finite, seeded
 from kernelpro.evaluation.subjects import Subjects
 from kernelpro.evaluation.timing import Plan
 from kernelpro.isolation.base import SubjectFailure
@@ -248,7 +248,7 @@ class Referee:
         self.reference.load_state(state)
         outputs = self.reference.eager(self.reference.draw(0)).tensors
         self.reference.load_state(loaded)
-        if all(bool(torch.isfinite(t).all()) for t in outputs if t.is_floating_point()):
+        if all_finite(outputs):
             return state
         self._jitters = False
         self.notes.append("weights stay as initialised: jittered ones give NaN or infinity")

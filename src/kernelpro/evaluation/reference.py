@@ -9,7 +9,7 @@ from __future__ import annotations
 import copy
 import itertools
 import random
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -248,6 +248,18 @@ def _cloned(inputs: list[Any]) -> list[Any]:
     return cloned
 
 
+def all_finite(tensors: Iterable[torch.Tensor]) -> bool:
+    """True if no floating tensor holds NaN or infinity."""
+    for t in tensors:
+        if not (t.is_floating_point() or t.is_complex()):
+            continue
+        # A finite sum proves it in one pass; a sum may also overflow honestly.
+        total = t.sum(dtype=torch.float64 if t.is_floating_point() else None)
+        if not bool(torch.isfinite(total)) and not bool(torch.isfinite(t).all()):
+            return False
+    return True
+
+
 def _same(a: torch.Tensor, b: torch.Tensor) -> bool:
     """Equal, where NaN equals NaN: a tensor that holds one has not changed by that."""
     if a.shape != b.shape:
@@ -259,7 +271,7 @@ def _same(a: torch.Tensor, b: torch.Tensor) -> bool:
 
 def _close(a: torch.Tensor, b: torch.Tensor) -> bool:
     """Equal up to the scatter of atomics: 1e-4 of the RMS (chosen; dropout moves whole values)."""
-    if a.shape != b.shape or not a.is_floating_point():
+    if a.shape != b.shape or torch.equal(a, b) or not a.is_floating_point():
         return a.shape == b.shape and _same(a, b)
     x, y = a.double(), b.double()
     finite = torch.isfinite(x)

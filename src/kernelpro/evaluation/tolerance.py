@@ -31,6 +31,7 @@ from dataclasses import dataclass
 
 import torch
 
+from kernelpro.evaluation.moments import Sums, gather
 from kernelpro.schema.problem import Precision
 
 CLASSES: tuple[Precision, ...] = ("strict", "tf32", "half")
@@ -111,25 +112,24 @@ def bounds(
     exact: float64 reference; eager: the problem's own run; both of the output's shape.
     magnitude: RMS of the inputs, the scale of last resort for an output that is all zeros.
     """
-    finite = torch.isfinite(exact) & torch.isfinite(eager)
-    r = torch.where(finite, exact, 0.0)
-    scale = _rms(r, finite, None)
-    overall = float(scale)
-    group_dim = _uneven_dim(r, finite)
-    scales = _rms(r, finite, group_dim).clamp_min(SMALL_GROUP * overall)
+    answers = {"strict": eager} | {str(name): value for name, value in rounded.items()}
+    sums = gather(exact, answers)
+    group_dim = _uneven_dim(sums, exact.shape)
+    overall = float(sums.rms("exact", None))
+    scales = sums.rms("exact", group_dim).clamp_min(SMALL_GROUP * overall)
     if overall == 0.0:
         scales = torch.full_like(scales, max(UNIT_ROUNDOFF[torch.float32] * magnitude, TINY))
     result: dict[Precision, Bound] = {}
     least: torch.Tensor | None = None
     for precision in CLASSES:
-        value = eager if precision == "strict" else rounded.get(precision)
-        if value is None:
+        if precision not in answers:
             continue
-        error = torch.where(finite, value.to(torch.float64) - r, 0.0)
         floor = _floor(precision, eager.dtype, reduction_length)
-        noise, relative = _noise(error, finite, scales, group_dim, floor)
+        measured = sums.rms(precision, group_dim)
+        relative = max(float((measured / scales).median()), floor)
+        noise = torch.maximum(measured, relative * scales)
         least = noise if least is None else torch.maximum(noise, least)
-        result[precision] = _bound(precision, least, relative, overall, group_dim, r.numel())
+        result[precision] = _bound(precision, least, relative, overall, group_dim, exact.numel())
     return result
 
 
@@ -166,40 +166,15 @@ def _floor(precision: Precision, dtype: torch.dtype, reduction_length: int) -> f
     return strict
 
 
-def _noise(
-    error: torch.Tensor,
-    finite: torch.Tensor,
-    scales: torch.Tensor,
-    group_dim: int | None,
-    floor: float,
-) -> tuple[torch.Tensor, float]:
-    """Noise of each group, and the typical noise per scale."""
-    measured = _rms(error, finite, group_dim)
-    relative = max(float((measured / scales).median()), floor)
-    return torch.maximum(measured, relative * scales), relative
-
-
-def _uneven_dim(r: torch.Tensor, finite: torch.Tensor) -> int | None:
+def _uneven_dim(sums: Sums, shape: torch.Size) -> int | None:
     """The dimension whose slices differ most in scale, if any differ by more than ``UNEVEN``."""
     best, chosen = UNEVEN, None
-    for dim in {0, min(1, r.dim() - 1), r.dim() - 1} if r.dim() else set():
-        size = r.shape[dim]
-        if size < 2 or r.numel() // size < GROUP_MIN:
+    for dim in sums.dims:
+        if shape[dim] < 2 or shape.numel() // shape[dim] < GROUP_MIN:
             continue
-        slices = _rms(r, finite, dim)
+        slices = sums.rms("exact", dim)
         high = float(slices.max())
         spread = high / max(float(slices.min()), 1e-3 * high) if high > 0 else 1.0
         if spread > best:
             best, chosen = spread, dim
     return chosen
-
-
-def _rms(x: torch.Tensor, finite: torch.Tensor, dim: int | None) -> torch.Tensor:
-    """RMS over finite elements of each slice along ``dim`` (kept, others 1), or over all."""
-    if x.numel() == 0:
-        return torch.zeros([1] * x.dim(), dtype=torch.float64, device=x.device)
-    others = [d for d in range(x.dim()) if d != dim]
-    if not others:
-        return x.square().sqrt()
-    count = finite.sum(dim=others, keepdim=True).clamp_min(1)
-    return (x.square().sum(dim=others, keepdim=True) / count).sqrt()

@@ -1,0 +1,121 @@
+"""Sums of squares of a reference output and of errors against it, over all and by slice.
+
+One pass over large tensors in pieces that stay in cache: bounds for every output of every draw
+are made from these sums.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+import torch
+
+PIECE = 1 << 18
+"""Elements looked at at once on a CPU: 2 MB of float64, a core's second-level cache."""
+LARGE_PIECE = 1 << 25
+"""On a GPU, where launches cost more than temporaries of 256 MB."""
+ONE_THREAD = 1 << 26
+"""Chosen. Below this many elements one thread is quicker: small parallel regions wait for each
+other, for milliseconds each where cores are shared."""
+
+
+@dataclass(slots=True)
+class Sums:
+    """Sums of squares by name (``exact`` and one per compared answer) and dimension."""
+
+    shape: torch.Size
+    dims: tuple[int, ...]
+    """Dimensions with sums of their own: first, second and last."""
+    squares: dict[tuple[str, int | None], torch.Tensor] = field(default_factory=dict)
+    counts: dict[int | None, torch.Tensor] = field(default_factory=dict)
+    """Elements that are finite on both sides."""
+
+    def rms(self, name: str, dim: int | None) -> torch.Tensor:
+        """RMS of each slice along ``dim`` (kept, others of size 1), or over everything."""
+        mean = self.squares[name, dim] / self.counts[dim].clamp_min(1)
+        return mean.sqrt()
+
+
+def gather(exact: torch.Tensor, answers: Mapping[str, torch.Tensor]) -> Sums:
+    """Sums for ``exact`` (float64) and for the errors of ``answers`` against it.
+
+    Elements where ``exact`` or the answer ``strict`` is not finite are left out everywhere.
+    """
+    last = exact.dim() - 1
+    sums = Sums(exact.shape, tuple(sorted({0, min(1, last), last})) if exact.dim() else ())
+    for dim in (None, *sums.dims):
+        size = [exact.shape[d] if d == dim else 1 for d in range(exact.dim())]
+        zeros = torch.zeros(size, dtype=torch.float64, device=exact.device)
+        sums.counts[dim] = zeros
+        for name in ("exact", *answers):
+            sums.squares[name, dim] = zeros.clone()
+    with threads_for(exact):
+        for offset, parts in pieces(exact, *answers.values()):
+            _add(sums, offset, parts[0], dict(zip(answers, parts[1:], strict=True)))
+    return sums
+
+
+def piece_elements(tensor: torch.Tensor) -> int:
+    """How many elements of ``tensor`` to look at at once."""
+    return PIECE if tensor.device.type == "cpu" else LARGE_PIECE
+
+
+@contextmanager
+def threads_for(tensor: torch.Tensor) -> Iterator[None]:
+    """One torch thread inside, unless ``tensor`` is large enough to be worth more."""
+    before = torch.get_num_threads()
+    alone = tensor.device.type == "cpu" and tensor.numel() <= ONE_THREAD and before > 1
+    if alone:
+        torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        if alone:
+            torch.set_num_threads(before)
+
+
+def pieces(first: torch.Tensor, *others: torch.Tensor) -> Iterator[tuple[int, list[torch.Tensor]]]:
+    """Slices along dimension 0 of tensors of one shape, with the offset of each."""
+    tensors = [first, *others]
+    most = piece_elements(first)
+    if first.dim() == 0 or first.numel() <= most:
+        yield 0, tensors
+        return
+    step = max(1, most * first.shape[0] // first.numel())
+    for offset in range(0, first.shape[0], step):
+        size = min(step, first.shape[0] - offset)
+        yield offset, [t.narrow(0, offset, size) for t in tensors]
+
+
+def _add(sums: Sums, offset: int, exact: torch.Tensor, answers: dict[str, torch.Tensor]) -> None:
+    squares = {"exact": exact.square()}
+    for name, value in answers.items():
+        squares[name] = (value.to(torch.float64) - exact).square_()
+    finite = None
+    if not bool(torch.isfinite(squares["exact"].sum() + squares["strict"].sum())):
+        finite = torch.isfinite(exact) & torch.isfinite(answers["strict"])
+        squares = {name: torch.where(finite, value, 0.0) for name, value in squares.items()}
+    for dim in (None, *sums.dims):
+        others = [d for d in range(exact.dim()) if d != dim]
+        for name, value in squares.items():
+            part = value.sum(dim=others, keepdim=True) if others else value
+            _place(sums.squares[name, dim], part, offset, dim)
+        if finite is None:
+            share = exact.numel() / max(1, exact.shape[dim] if dim is not None else 1)
+            _place(sums.counts[dim], share, offset, dim, exact.shape[0] if exact.dim() else 1)
+        else:
+            count = finite.sum(dim=others, keepdim=True) if others else finite
+            _place(sums.counts[dim], count, offset, dim)
+
+
+def _place(
+    total: torch.Tensor, part: torch.Tensor | float, offset: int, dim: int | None, rows: int = 0
+) -> None:
+    """Add ``part`` to ``total``: at its rows if the sums are by dimension 0, else everywhere."""
+    if dim == 0:
+        rows = part.shape[0] if isinstance(part, torch.Tensor) else rows
+        total.narrow(0, offset, rows).add_(part)
+    else:
+        total.add_(part)
