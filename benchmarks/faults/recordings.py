@@ -25,7 +25,7 @@ from kernelpro.schema.profile import Metric, Profile, SourceLine, SystemProfile 
 
 PAGES = ("full_raw", "full_details", "stages")
 POWER_REASONS = 0x04 | 0x08 | 0x20 | 0x40 | 0x80
-"""NVML clock-event bits: power cap, hardware slowdown, thermal (software, hardware), power brake."""
+"""NVML clock-event bits: power cap, hardware slowdown, both thermal ones, power brake."""
 
 
 class Recordings:
@@ -119,7 +119,7 @@ def by_order(text: str) -> dict[int, NcuKernel]:
         elif current:
             current.append(line)
     for block in blocks:
-        rows = [line for line in block[1:]]
+        rows = block[1:]
         units = [line for line in rows if line.startswith('"",')]
         groups: dict[int, list[str]] = {}
         for line in rows:

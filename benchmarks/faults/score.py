@@ -46,7 +46,7 @@ def score(recorded: Recordings, case: Case, page: str, sass: bool) -> dict[str, 
         "nvidia_top1": None if theirs is None else theirs[0],
         "nvidia_top3": None if theirs is None else theirs[1],
         "nvidia_alarms": nvidia_rules.alarms(rules) if rules and case.fault is None else [],
-        "nvidia_first": [] if rules is None else [r["rule"] for _, r in nvidia_rules.ranked(rules)[:3]],
+        "nvidia_first": [r["rule"] for _, r in nvidia_rules.ranked(rules)[:3]] if rules else [],
     }  # fmt: skip
 
 

@@ -109,3 +109,9 @@ def test_headroom_is_never_below_one(
     stage1 = cuda_stage1(duration, graph=graph, sm=sm, memory=memory, dram=dram)
     assert stage1.headroom is None or stage1.headroom >= 1.0
     assert 0.0 <= stage1.confidence <= 1.0
+
+
+def test_a_kernel_faster_than_its_floor_discredits_the_ceilings() -> None:
+    stage1 = cuda_stage1(5.0, sm=20.0, memory=75.0, dram=40.0)
+    assert stage1.floor_us is None and not stage1.near_roofline
+    assert "not credible" in stage1.explanation and stage1.roofline_class == "memory"

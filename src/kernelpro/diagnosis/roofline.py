@@ -26,6 +26,10 @@ NEAR_BY_COUNTERS = 0.85
 """The same for a report without its problem, where the limit is a counter's (measured: a plain
 float4 copy on the H200 shows 85-93 % of nominal DRAM bandwidth in ncu)."""
 
+IMPOSSIBLE = 0.85
+"""A kernel below this share of its floor shows that the floor is wrong, not that it is fast
+(chosen: beyond the scatter of timings and of the calibration)."""
+
 AGREE, REFINED, ONE_METHOD, CONFLICT = 0.95, 0.75, 0.6, 0.5
 """Confidence by how the two methods relate (chosen)."""
 
@@ -38,7 +42,7 @@ NOT_CLASSIFIED = Stage1(
 
 def classify(given: ToolInput, outcome: Outcome | None = None) -> Stage1:
     """The class, confidence, headroom and floor of ``given.kernel`` (its ``stage1`` is ignored)."""
-    bound = _floor(given, outcome)
+    bound, distrust = _credible(given, _floor(given, outcome))
     if _is_cpu(given.profile):
         launch_us = None if given.peaks is None else given.peaks.launch_us
         seen = measured_cpu(given, bound, launch_us)
@@ -51,7 +55,7 @@ def classify(given: ToolInput, outcome: Outcome | None = None) -> Stage1:
         roofline_class=chosen,
         confidence=confidence,
         headroom=headroom,
-        explanation=_explain(chosen, analytic, seen, bound, headroom, near, source),
+        explanation=_explain(chosen, analytic, seen, bound, headroom, near, source) + distrust,
         floor_us=None if bound is None else bound.us,
         analytic=analytic,
         measured=seen.roofline_class,
@@ -75,6 +79,18 @@ def _floor(given: ToolInput, outcome: Outcome | None) -> Floor | None:
     if outcome is not None and outcome.correctness is not None:
         precision = outcome.correctness.precision_class
     return floor(given.graph, given.peaks, given.device, precision)
+
+
+def _credible(given: ToolInput, bound: Floor | None) -> tuple[Floor | None, str]:
+    """The floor, unless the kernel beats it: then the ceilings were measured too low."""
+    spent = _time_against_floor(given)
+    if bound is None or spent is None or spent >= IMPOSSIBLE * bound.us:
+        return bound, ""
+    return None, (
+        f" The measured ceilings are not credible: {format_us(spent)} is less than the "
+        f"{format_us(bound.us)} they allow, so they were not used. Calibrate again on an idle "
+        "machine."
+    )
 
 
 def _combine(analytic: RooflineClass, seen: RooflineClass) -> tuple[RooflineClass, float]:

@@ -57,7 +57,6 @@ def test_healthy_code_gets_nothing_above_info(tool: str) -> None:
 
 FAULTS: list[tuple[str, dict[str, float], dict[str, float], str]] = [
     ("simd_width", {"packed_fp_share": 0.05, "vector_bits": 0}, {"call_us": 40000.0}, "16 floats"),
-    ("simd_width", {"vector_bits": 256}, {"call_us": 9000.0}, "256-bit"),
     ("thread_scaling", {}, {"threads_used": 1.0, "call_us": 14000.0}, "1.0 of 8"),
     ("thread_scaling", {}, {"thread_speedup": 0.8, "call_us": 14000.0}, "0.80x"),
     ("scalar_math_call", {"libm_calls_in_loop": 2}, {"call_us": 30000.0}, "tanh"),
@@ -75,6 +74,18 @@ def test_fault_is_named_with_its_numbers(
     finding = examine(tool, kernel, system)
     assert finding is not None and finding.severity is not Severity.INFO
     assert said in finding.summary and finding.expected_gain[1] > 1.0 and finding.moves
+
+
+def test_narrow_vectors_matter_only_where_arithmetic_does() -> None:
+    narrow, slow = {"vector_bits": 256.0}, {"call_us": 60000.0}
+    finding = examine("simd_width", narrow, slow, samples.matmul_graph())
+    assert finding is not None and "256-bit" in finding.summary
+    assert examine("simd_width", narrow, slow) is None, "memory-bound: wider vectors gain nothing"
+
+
+def test_disturbed_scaling_is_not_blamed_on_the_code() -> None:
+    poor = {"thread_speedup": 0.8, "call_us": 14000.0}
+    assert examine("thread_scaling", {}, {**poor, "context_switches_per_call": 90.0}) is None
 
 
 def test_cache_blocking_names_the_product_and_is_silent_for_a_good_one() -> None:

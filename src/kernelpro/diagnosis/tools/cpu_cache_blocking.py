@@ -15,6 +15,8 @@ GOOD = 0.6
 libraries reach 0.7-0.9)."""
 REACHABLE = 0.8
 """Share that a blocked and packed product reaches; the gain is computed against it (chosen)."""
+OWN = 0.5
+"""Least share of the call in own native code: a library's product cannot be blocked here."""
 MATMUL_SHARE = 0.5
 """Matrix products must do at least half of the graph's FLOPs."""
 
@@ -29,6 +31,8 @@ def cpu_cache_blocking(given: ToolInput) -> Finding | None:
     if sum(n.flops for n in products) < MATMUL_SHARE * graph.flops:
         return None
     share = number(given, "cpu.flops_share", 1.0)
+    if number(given, "cpu.native_time_share", 1.0) < OWN:
+        return None
     if share >= GOOD:
         return None
     largest = max(products, key=lambda n: n.flops)

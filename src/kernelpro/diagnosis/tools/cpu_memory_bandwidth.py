@@ -25,7 +25,7 @@ FAULTS = 4.0
 )
 def cpu_memory_bandwidth(given: ToolInput) -> Finding | None:
     """Info at saturation; medium or high when a memory-bound problem uses little bandwidth."""
-    if given.stage1.analytic not in ("memory", "mixed", "unknown"):
+    if given.stage1.analytic not in ("memory", "mixed"):
         return None
     share = number(given, "cpu.bandwidth_share", 0.0)
     if share >= SATURATED:

@@ -18,12 +18,12 @@ vectorisation, loads and stores limit)."""
 
 @tool("simd_width", devices=("cpu",), needs=("cpu.packed_fp_share", "cpu.vector_bits"))
 def simd_width(given: ToolInput) -> Finding | None:
-    """Scalar hot loop: high. Packed but half width or less: medium."""
+    """Scalar hot loop: high. Packed but half width or less, and not memory-bound: medium."""
     packed = number(given, "cpu.packed_fp_share", 1.0)
     bits = number(given, "cpu.vector_bits", 0.0)
     widest = (given.device.simd_bits if given.device is not None else None) or 256
     scalar = packed < PACKED_SHARE
-    if not scalar and bits >= widest:
+    if not scalar and (bits >= widest or given.stage1.analytic == "memory"):
         return None
     headroom = given.stage1.headroom
     lanes = widest / FLOAT32_BITS

@@ -14,6 +14,9 @@ USED = 0.7
 """Threads in use below this share of the available ones are too few (chosen)."""
 SPEEDUP_PER_THREAD = 0.6
 """Speed-up below this share of what the threads could give is poor scaling (chosen)."""
+DISTURBED = 2.0
+"""Context switches per call and thread beyond which other programs took the cores: the measured
+scaling is then theirs, not the code's (chosen: starting and joining costs one or two)."""
 SMALLEST_US = 50.0
 """Below this a parallel region does not pay on common machines (chosen; 5-10 us to start)."""
 
@@ -37,6 +40,8 @@ def thread_scaling(given: ToolInput) -> Finding | None:
         return _idle(given, used, available, attainable, duration)
     speedup = value(given, "cpu.thread_speedup")
     if speedup is None or speedup >= SPEEDUP_PER_THREAD * attainable:
+        return None
+    if number(given, "cpu.context_switches_per_call", 0.0) > DISTURBED * available:
         return None
     return _poor(given, available, attainable, speedup)
 
