@@ -13,7 +13,7 @@ from kernelpro.profiling.cpu.observation import Observation, observed_source, pa
 from kernelpro.schema.profile import Missing
 
 REPEATED = {"calls": 3, "median_us": 10.0, "best_us": 9.0, "threads_used": 1.9,
-            "page_faults": 0.0, "context_switches": 1.0}  # fmt: skip
+            "on_core": 0.99, "page_faults": 0.0, "context_switches": 1.0}  # fmt: skip
 GOOD: dict[str, Any] = {
     "threads": 2, "all": REPEATED, "single": {**REPEATED, "median_us": 19.0},
     "observed_us": 12.0, "operators": {"aten::empty": [1, 0.5]}, "functions": {"f": [1, 9.0]},

@@ -31,8 +31,9 @@ name                                unit     meaning
 ``cpu.scalar_loops``                count    innermost loops with FP arithmetic and none packed
                                              (remainder loops included)
 ``cpu.vector_loops``                count    innermost loops with packed FP arithmetic
-``cpu.loops_vectorised``            count    loops the compiler reports as vectorised
-``cpu.loops_missed``                count    loops the compiler reports as not vectorised
+``cpu.loops_vectorised``            count    innermost loops the compiler says it vectorised
+``cpu.loops_missed``                count    innermost loops with FP arithmetic it did not, those
+                                             vectorised by hand left out
 ``cpu.mca_ipc``                     1        llvm-mca: instructions per cycle of the hot loop
 ``cpu.mca_cycles_per_iteration``    cycle    llvm-mca: simulated cycles of one iteration
 ``cpu.mca_port_bound_cycles``       cycle    llvm-mca: bound by execution ports alone (block

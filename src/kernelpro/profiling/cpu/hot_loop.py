@@ -22,7 +22,7 @@ COST = {"division": 8.0, "gather": 8.0, "call": 30.0}
 a libm call with its spills."""
 
 _REMAINDER = re.compile(r"\bfor\s*\(\s*;|\bwhile\s*\(")
-"""A loop that goes on with an existing counter: what is left of a vector loop written by hand."""
+"""A loop that goes on with an existing counter; a scalar one is what is left of a vector loop."""
 _STEP = re.compile(r"\$(-?0x[0-9a-f]+)")
 
 
@@ -36,7 +36,7 @@ def hot_loop(loops: Sequence[Loop], source: Sequence[str], file_name: str) -> Lo
         if loop.innermost and any(i.arithmetic for i in loop.instructions):
             groups.setdefault((loop.function, source_line(loop, file_name)), []).append(loop)
     widest = {key: max(group, key=_flops) for key, group in groups.items()}
-    main = {key: loop for key, loop in widest.items() if not _is_remainder(key[1], source)}
+    main = {key: loop for key, loop in widest.items() if not _is_remainder(loop, key[1], source)}
     candidates = main or widest
     return max(candidates.values(), key=estimated_work, default=None)
 
@@ -80,12 +80,18 @@ def _steps(instructions: Sequence[Instruction]) -> dict[str, int]:
         elif name in {"add", "sub"} and len(operands) == 2:
             amount = _STEP.fullmatch(operands[0])
             if amount:
-                steps[operands[1]] += int(amount[1], 16) * (1 if name == "add" else -1)
+                steps[operands[1]] += _signed(amount[1]) * (1 if name == "add" else -1)
         elif name == "ea" or instruction.mnemonic.startswith("lea"):
             found = re.fullmatch(r"(-?0x[0-9a-f]+)\((%\w+)\)", operands[0]) if operands else None
             if found and found[2] == operands[-1]:
-                steps[found[2]] += int(found[1], 16)
+                steps[found[2]] += _signed(found[1])
     return steps
+
+
+def _signed(text: str) -> int:
+    """objdump prints negative immediates as unsigned 64-bit numbers."""
+    value = int(text, 16)
+    return value - (1 << 64) if value >= 1 << 63 else value
 
 
 def _advance(address: Address, steps: dict[str, int]) -> int:
@@ -104,5 +110,6 @@ def _slots(instruction: Instruction) -> float:
     return COST["call"] if instruction.is_call else 1.0
 
 
-def _is_remainder(line: int, source: Sequence[str]) -> bool:
-    return 0 < line <= len(source) and _REMAINDER.search(source[line - 1]) is not None
+def _is_remainder(loop: Loop, line: int, source: Sequence[str]) -> bool:
+    scalar = not any(i.packed for i in loop.instructions)
+    return scalar and 0 < line <= len(source) and _REMAINDER.search(source[line - 1]) is not None

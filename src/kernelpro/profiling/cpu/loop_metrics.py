@@ -36,6 +36,11 @@ def is_vector_math(symbol: str) -> bool:
     return symbol.startswith(("_ZGV", "Sleef_", "__svml_"))
 
 
+def computes(loop: Loop) -> bool:
+    """True if the loop does floating-point arithmetic, itself or through the maths library."""
+    return any(i.arithmetic or (i.is_call and is_libm(i.symbol)) for i in loop.instructions)
+
+
 def hot_loop_metrics(loop: Loop) -> dict[str, Metric]:
     """Metrics of the hot loop."""
     rows = loop.instructions

@@ -8,8 +8,8 @@ from pathlib import Path, PurePath
 from kernelpro.profiling.cpu import mca
 from kernelpro.profiling.cpu.disassembly import Function, disassemble
 from kernelpro.profiling.cpu.hot_loop import hot_loop, source_line
-from kernelpro.profiling.cpu.instructions import Instruction
 from kernelpro.profiling.cpu.loop_metrics import (
+    computes,
     function_metrics,
     hot_loop_metrics,
     instruction_mix,
@@ -84,7 +84,7 @@ class _ObjectReader:
                 missing.append(simulated)
             else:
                 metrics |= simulated
-        reports = self._reports_within(rows)
+        reports = self._reports_on(loops)
         metrics |= _vectoriser_metrics(reports)
         return KernelProfile(
             name=entry,
@@ -95,12 +95,22 @@ class _ObjectReader:
             notes=self._notes(reports),
         )
 
-    def _reports_within(self, rows: Sequence[Instruction]) -> dict[int, LineReport] | None:
-        """The compiler's remarks about lines this function was compiled from."""
+    def _reports_on(self, loops: Sequence[Loop]) -> dict[int, LineReport] | None:
+        """The compiler's remarks on innermost loops that compute, unless vectorised by hand."""
         if self._report is None:
             return None
-        lines = {i.line for i in rows if PurePath(i.file).name == self._file_name}
-        return {line: report for line, report in self._report.items() if line in lines}
+        computing = [loop for loop in loops if loop.innermost and computes(loop)]
+        lines = {source_line(loop, self._file_name) for loop in computing}
+        packed = {
+            source_line(loop, self._file_name)
+            for loop in computing
+            if any(i.packed for i in loop.instructions)
+        }
+        return {
+            line: report
+            for line, report in self._report.items()
+            if line in lines and (report.vectorised or line not in packed)
+        }
 
     def _hot_line(self, hot: Loop | None) -> tuple[SourceLine, ...]:
         line = source_line(hot, self._file_name) if hot else 0

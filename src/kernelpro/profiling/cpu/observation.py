@@ -36,6 +36,8 @@ class Repeated:
     """Least disturbed by other load: what comparisons use."""
     threads_used: float | None
     """CPU time over that of the busiest thread; None = the kernel does not tell."""
+    on_core: float | None
+    """Share of the time that the busiest thread was on a core; low = the machine was busy."""
     page_faults: float
     context_switches: float
     calls: int
@@ -183,6 +185,7 @@ def _repeated(value: dict[str, Any]) -> Repeated:
         median_us=_number(value["median_us"]),
         best_us=_number(value["best_us"]),
         threads_used=_optional(value["threads_used"]),
+        on_core=_optional(value["on_core"]),
         page_faults=_number(value["page_faults"]),
         context_switches=_number(value["context_switches"]),
         calls=int(_number(value["calls"])),

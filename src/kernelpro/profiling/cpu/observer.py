@@ -57,31 +57,37 @@ def thread_times():
     return times
 
 
-def threads_used(process_ns, before, after):
-    """CPU time of the process over that of its busiest thread: threads that work at once, however
-    often other programs interrupt them."""
+def thread_use(process_ns, before, after, wall_ns):
+    """(threads at work, share of the time the busiest was on a core); Nones = not known.
+
+    Threads at work: CPU time of the process over that of its busiest thread, which does not
+    depend on how often other programs interrupt them.
+    """
     busiest = max((after[task] - before.get(task, 0) for task in after), default=0)
-    most = len(os.sched_getaffinity(0))
-    return min(most, process_ns / busiest) if busiest > 0 else None
+    if busiest <= 0:
+        return None, None
+    return min(len(os.sched_getaffinity(0)), process_ns / busiest), busiest / wall_ns
 
 
 def repeat(call):
     """Median and best latency, threads at work and, per call, page faults and switches."""
     samples = []
     before, deadline = resource.getrusage(resource.RUSAGE_SELF), time.perf_counter() + BUDGET_S
-    threads, cpu_ns = thread_times(), time.process_time_ns()
+    threads, cpu_ns, started_ns = thread_times(), time.process_time_ns(), time.perf_counter_ns()
     while len(samples) < MAX_CALLS and (not samples or time.perf_counter() < deadline):
         started = time.perf_counter_ns()
         call()
         samples.append((time.perf_counter_ns() - started) / 1e3)
     after = resource.getrusage(resource.RUSAGE_SELF)
-    used = threads_used(time.process_time_ns() - cpu_ns, threads, thread_times())
+    wall_ns = time.perf_counter_ns() - started_ns
+    used, on_core = thread_use(time.process_time_ns() - cpu_ns, threads, thread_times(), wall_ns)
     switched = after.ru_nvcsw + after.ru_nivcsw - before.ru_nvcsw - before.ru_nivcsw
     return {
         "calls": len(samples),
         "median_us": statistics.median(samples),
         "best_us": min(samples),
         "threads_used": used,
+        "on_core": on_core,
         "page_faults": (after.ru_minflt - before.ru_minflt) / len(samples),
         "context_switches": switched / len(samples),
     }

@@ -9,6 +9,8 @@ from kernelpro.profiling.cpu import perf
 from kernelpro.profiling.cpu.observation import Observation
 from kernelpro.schema.profile import Metric, Missing, SystemProfile
 
+UNDISTURBED = 0.85
+"""Chosen: below this share of the time on a core, latencies are those of the other load."""
 OWN_THREADS = 1.5
 """More threads at work than this with the OpenMP runtimes set to one mean that the candidate
 starts threads of its own (chosen: one thread plus measuring noise)."""
@@ -88,21 +90,27 @@ def _threads(seen: Observation, missing: list[Missing]) -> dict[str, Metric]:
         missing.append(Missing(what="cpu.threads_used", reason=reason))
     else:
         metrics["cpu.threads_used"] = _timer(used, "count")
+    reason = _no_speedup(seen)
+    if seen.one_thread is None or reason:
+        missing.append(Missing(what="cpu.thread_speedup", reason=reason))
+    else:
+        one, every = seen.one_thread.best_us, seen.all_threads.best_us
+        metrics["cpu.thread_speedup"] = _timer(one / max(every, 1e-9), "1")
+        metrics["cpu.single_thread_us"] = _timer(one, "us")
+    return metrics
+
+
+def _no_speedup(seen: Observation) -> str:
+    """Why one thread cannot be compared with all; empty = it can."""
     single = seen.one_thread
     if single is None:
-        missing.append(Missing(what="cpu.thread_speedup", reason="the call had one thread only"))
-    elif single.threads_used is not None and single.threads_used > OWN_THREADS:
-        missing.append(
-            Missing(
-                what="cpu.thread_speedup",
-                reason="the candidate starts threads that OpenMP's setting does not bind",
-            )
-        )
-    else:
-        speedup = single.best_us / max(seen.all_threads.best_us, 1e-9)
-        metrics["cpu.thread_speedup"] = _timer(speedup, "1")
-        metrics["cpu.single_thread_us"] = _timer(single.best_us, "us")
-    return metrics
+        return "the call had one thread only"
+    if single.threads_used is not None and single.threads_used > OWN_THREADS:
+        return "the candidate starts threads that OpenMP's setting does not bind"
+    on_core = [run.on_core for run in (single, seen.all_threads) if run.on_core is not None]
+    if on_core and min(on_core) < UNDISTURBED:
+        return f"other programs took the cores: {min(on_core):.0%} of the time was the candidate's"
+    return ""
 
 
 def _shares(seen: Observation, missing: list[Missing]) -> dict[str, Metric]:
