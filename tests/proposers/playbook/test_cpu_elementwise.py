@@ -45,7 +45,8 @@ ALL_IN_ONE = {
 @pytest.mark.parametrize("name", ALL_IN_ONE)
 @pytest.mark.parametrize("lanes", [16, 1])
 def test_operators(name: str, lanes: int) -> None:
-    given = problem(dedent(ALL_IN_ONE[name]), "x = torch.randn(37, 129); y = torch.randn(37, 129) * 2")
+    inputs = "x = torch.randn(37, 129); y = torch.randn(37, 129) * 2"
+    given = problem(dedent(ALL_IN_ONE[name]), inputs)
     plans = compare(given, CpuKnobs(lanes=lanes))
     assert not plans[0].coverage.library
     assert sum(isinstance(s, Kernel) for s in plans[0].steps) <= 2

@@ -10,6 +10,8 @@ import importlib
 from collections.abc import Iterator
 
 from kernelpro.proposers.playbook.candidate import candidate_source
+from kernelpro.proposers.playbook.plan.coverage import plan_coverage
+from kernelpro.proposers.playbook.plan.ir import Coverage
 from kernelpro.proposers.playbook.plan.library import Unplannable
 from kernelpro.proposers.playbook.recipes.base import (
     Backend,
@@ -130,15 +132,21 @@ def _source(backend: Backend, task: Task, knobs: object) -> str | None:
         return None
     if not any(body.setup for body in bodies):
         return None
-    native = sum(len(p.coverage.native) for p in plans)
-    library = sorted({name for p in plans for name, _ in p.coverage.library})
+    covered = _coverage(backend, task, knobs)
+    native = sum(len(c.native) for c in covered)
+    library = sorted({name for c in covered for name, _ in c.library})
     note = f"{native} operators in native kernels"
     note += f"; left to torch: {', '.join(library)}." if library else "; none left to torch."
     return candidate_source(task.problem, plans, bodies, note)
 
 
+def _coverage(backend: Backend, task: Task, knobs: object) -> list[Coverage]:
+    owns = backend.owns_products(knobs)
+    return [plan_coverage(p, own_products=owns) for p in task.plans(backend.grouping(knobs))]
+
+
 def _rationale(variant: Variant, task: Task, backend: Backend) -> str:
-    coverage = [p.coverage for p in task.plans(backend.grouping(variant.knobs))]
-    left = [f"{name} ({reason})" for c in coverage for name, reason in c.library]
+    covered = _coverage(backend, task, variant.knobs)
+    left = [f"{name} ({reason})" for c in covered for name, reason in c.library]
     text = variant.rationale
     return f"{text} Left to torch: {'; '.join(left)}." if left else text

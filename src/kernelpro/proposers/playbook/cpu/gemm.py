@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
-from kernelpro.proposers.playbook.cpu.kernel import KernelText
+from kernelpro.proposers.playbook.cpu.kernel import KernelText, c_name
 from kernelpro.proposers.playbook.cpu.knobs import CpuKnobs
 from kernelpro.proposers.playbook.cpu.loops import nest
 from kernelpro.proposers.playbook.plan.ir import Access, Axis, Buffer, Kernel, MatmulKernel, Store
@@ -183,7 +183,7 @@ def _filled(
     rows_call = f"{text.kernel.name}_rows"
     streaming = ""
     if text.streamed:
-        test = " | ".join(f"(uintptr_t){out}" for out in sorted(text.streamed))
+        test = " | ".join(f"(uintptr_t){c_name(out)}" for out in sorted(text.streamed))
         streaming = (f"  const auto rows = (({test}) & 63) == 0 ? {rows_call}<true> "
                      f": {rows_call}<false>;")  # fmt: skip
         rows_call = "rows"
@@ -191,9 +191,10 @@ def _filled(
     padded = -(-step.n // width) * width
     fit = max(knobs.tile_rows, ROWS_BYTES // (padded * 4))
     listed = ["const float* __restrict lhs", "const float* __restrict rhs"]
+    listed += [f"{kind} {c_name(name)}" for kind, name in parameters]
     values = {
         "name": step.name, "batch": step.batch, "m": step.m, "n": step.n, "k": step.k,
-        "parameters": ", ".join([*listed, *(f"{kind} {name}" for kind, name in parameters)]),
+        "parameters": ", ".join(listed),
         "rows": knobs.tile_rows, "vectors": knobs.tile_vectors,
         "depth": _even_share(step.k, knobs.depth_block), "streaming": streaming,
         "threads": f" num_threads({knobs.threads})" if knobs.threads else "",
@@ -201,9 +202,9 @@ def _filled(
         "rhs_depth": step.rhs.strides[1], "rhs_column": step.rhs.strides[2],
         "block": min(knobs.row_block, fit), "lhs_offset": step.lhs.offset,
         "lhs_batch": step.lhs.strides[0], "lhs_row": step.lhs.strides[1],
-        "lhs_depth": step.lhs.strides[2], "product": step.product, "rows_call": rows_call,
+        "lhs_depth": step.lhs.strides[2], "product": c_name(step.product), "rows_call": rows_call,
         "tasks": tasks,
-        "arguments": "".join(f", {name}" for _, name in text.parameters()),
+        "arguments": ", " + text.passed(),
         "fence": "    stream_done();\n" if text.streamed else "",
     }  # fmt: skip
     source = _FUNCTION

@@ -38,6 +38,11 @@ class Lines:
         self("}" + tail)
 
 
+def c_name(buffer: str) -> str:
+    """C++ name of a buffer's pointer: the underscore keeps it apart from loop variables."""
+    return f"{buffer}_"
+
+
 class KernelText:
     """Everything about one kernel that the loop nests share."""
 
@@ -181,7 +186,7 @@ class KernelText:
 
     def pointer(self, access: Access, axes: list[int]) -> str:
         """Address expression over the index variables ``i<axis>`` of ``axes``."""
-        terms = [access.buffer]
+        terms = [c_name(access.buffer)]
         if access.offset:
             terms.append(str(access.offset))
         terms += [f"i{a} * {access.strides[a]}" for a in axes if access.strides[a]]
@@ -239,8 +244,16 @@ class KernelText:
                     f"else store({mode}, {pointer} + {at}, {value}, n);")  # fmt: skip
         return f"store({mode}, {pointer} + {at}, {value}, n);"
 
+    def declared(self) -> str:
+        """The parameters as C++ text."""
+        return ", ".join(f"{kind} {c_name(name)}" for kind, name in self.parameters())
+
+    def passed(self) -> str:
+        """The parameters as arguments of a call."""
+        return ", ".join(c_name(name) for _, name in self.parameters())
+
     def parameters(self) -> list[tuple[str, str]]:
-        """(C type, name) of the function's parameters: buffers read, then written."""
+        """(C type, buffer) of the function's parameters: buffers read, then written."""
         aliases = {name for pair in self.kernel.reuse for name in pair}
         found = []
         writes = self.kernel.writes()

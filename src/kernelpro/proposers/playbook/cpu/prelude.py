@@ -54,11 +54,31 @@ template <class M> INLINE F load(M, const float* p, int64_t n) {{
   for (int64_t i = 0; i < n; ++i) r[i] = p[i];
   return r;
 }}
+// GCC turns the conversion of byte vectors into lane-by-lane code.
+INLINE I widen_bytes(B b) {{
+#if defined(__AVX512F__)
+  if constexpr (W == 16) return as<I>(_mm512_cvtepu8_epi32(as<__m128i>(b)));
+#endif
+#if defined(__AVX2__)
+  if constexpr (W == 8) {{
+    __m128i wide = _mm_setzero_si128();
+    __builtin_memcpy(&wide, &b, sizeof(B) < 16 ? sizeof(B) : 16);
+    return as<I>(_mm256_cvtepu8_epi32(wide));
+  }}
+#endif
+  return __builtin_convertvector(b, I);
+}}
+INLINE B narrow_bytes(I x) {{
+#if defined(__AVX512F__)
+  if constexpr (W == 16) return as<B>(_mm512_cvtepi32_epi8(as<__m512i>(x)));
+#endif
+  return __builtin_convertvector(x, B);
+}}
 template <class M> INLINE I load(M, const bool* p, int64_t n) {{
   B r = {{}};
   if constexpr (M::value) r = *(const BU*)p;
   else for (int64_t i = 0; i < n; ++i) r[i] = p[i];
-  return __builtin_convertvector(r, I) != 0;
+  return widen_bytes(r) != 0;
 }}
 template <class M, class T> INLINE F gather(M, const T* p, int64_t n, int64_t step) {{
   F r = {{}};
@@ -77,7 +97,7 @@ template <class M> INLINE void store(M, float* p, F x, int64_t n) {{
   for (int64_t i = 0; i < n; ++i) p[i] = x[i];
 }}
 template <class M> INLINE void store(M, bool* p, I x, int64_t n) {{
-  B r = __builtin_convertvector(x, B) & 1;
+  B r = narrow_bytes(x) & 1;
   if constexpr (M::value) *(BU*)p = r;
   else for (int64_t i = 0; i < n; ++i) p[i] = r[i];
 }}

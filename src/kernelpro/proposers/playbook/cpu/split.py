@@ -35,8 +35,7 @@ def worth_splitting(k: KernelText) -> bool:
 def split_function(k: KernelText) -> str:
     """The whole ``extern "C"`` function."""
     out = Lines()
-    listed = ", ".join(f"{kind} {name}" for kind, name in k.parameters())
-    out.open(f'extern "C" void {k.kernel.name}({listed})')
+    out.open(f'extern "C" void {k.kernel.name}({k.declared()})')
     constants(k, out)
     if k.streamed:
         out("constexpr bool STREAM = false;")

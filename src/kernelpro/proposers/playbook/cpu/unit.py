@@ -7,14 +7,15 @@ from dataclasses import dataclass
 from kernelpro.proposers.playbook.cpu import mathlib, prelude
 from kernelpro.proposers.playbook.cpu.accumulate import BEST_INDEX, SCALAR_REDUCE
 from kernelpro.proposers.playbook.cpu.expressions import SCALAR_PRELUDE
-from kernelpro.proposers.playbook.cpu.kernel import KernelText
+from kernelpro.proposers.playbook.cpu.kernel import KernelText, c_name
 from kernelpro.proposers.playbook.cpu.knobs import CpuKnobs
 from kernelpro.proposers.playbook.cpu.loops import nest
 from kernelpro.proposers.playbook.cpu.split import split_function, worth_splitting
 from kernelpro.proposers.playbook.plan.ir import Buffer, Kernel
 
-FLAGS = ("-fno-math-errno", "-fno-trapping-math")
-"""Added to the builder's flags: neither changes a result, both let compares and roots vectorise."""
+FLAGS = ("-fno-math-errno", "-fno-trapping-math", "-Wno-psabi")
+"""Added to the builder's flags. The first two change no result and let comparisons and roots
+vectorise; the last silences notes about passing wide vectors, which are always inlined."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,24 +84,23 @@ def function(k: KernelText) -> str:
         return split_function(k)
     made = nest(k)
     name = k.kernel.name
-    listed = ", ".join(f"{kind} {buffer}" for kind, buffer in k.parameters())
-    passed = "".join(f", {buffer}" for _, buffer in k.parameters())
-    lines = [made.text, "", f'extern "C" void {name}({listed}) {{']
+    passed = k.passed()
+    lines = [made.text, "", f'extern "C" void {name}({k.declared()}) {{']
     call = f"{name}_rows"
     if k.streamed:
         outs = sorted(k.streamed)
-        test = " | ".join(f"(uintptr_t){out}" for out in outs)
+        test = " | ".join(f"(uintptr_t){c_name(out)}" for out in outs)
         lines.append(f"  const auto rows = (({test}) & 63) == 0 ? {call}<true> : {call}<false>;")
         call = "rows"
     if k.kernel.points < k.knobs.serial_below or made.tasks == 1:
-        lines.append(f"  {call}(0, {made.tasks}{passed});")
+        lines.append(f"  {call}(0, {made.tasks}, {passed});")
     else:
         threads = f" num_threads({k.knobs.threads})" if k.knobs.threads else ""
         lines += [
             f"  #pragma omp parallel{threads}",
             "  {",
             "    const int64_t id = omp_get_thread_num(), all = omp_get_num_threads();",
-            f"    {call}({made.tasks} * id / all, {made.tasks} * (id + 1) / all{passed});",
+            f"    {call}({made.tasks} * id / all, {made.tasks} * (id + 1) / all, {passed});",
         ]
         if k.streamed:
             lines.append("    stream_done();")

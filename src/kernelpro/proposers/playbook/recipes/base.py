@@ -86,6 +86,10 @@ class Backend(Protocol):
         """How far to fuse."""
         ...
 
+    def owns_products(self, knobs: Any) -> bool:
+        """True if these settings multiply matrices without the library (for coverage)."""
+        ...
+
     def body(self, plan: Plan, knobs: Any, number: int, task: Task) -> Body:
         """Native code for one plan. Raises ``Unplannable`` if it cannot be written."""
         ...

@@ -61,6 +61,10 @@ class CpuBackend:
         """How far to fuse."""
         return knobs.grouping
 
+    def owns_products(self, knobs: CpuKnobs) -> bool:
+        """True if our own product is wanted."""
+        return knobs.matmul == "own"
+
     def body(self, plan: Plan, knobs: CpuKnobs, number: int, task: Task) -> Body:
         """C++ for one plan."""
         return cpu_body(plan, knobs, number)

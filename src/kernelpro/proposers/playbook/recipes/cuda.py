@@ -53,6 +53,10 @@ class CudaBackend:
         """How far to fuse."""
         return knobs.grouping
 
+    def owns_products(self, knobs: CudaKnobs) -> bool:
+        """True if our own product is wanted."""
+        return knobs.matmul in ("simt", "tensor")
+
     def body(self, plan: Plan, knobs: CudaKnobs, number: int, task: Task) -> Body:
         """CUDA for one plan."""
         return cuda_body(
