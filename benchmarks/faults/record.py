@@ -22,6 +22,7 @@ import sys
 import tarfile
 import tempfile
 import time
+import traceback
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -37,6 +38,7 @@ from kernelpro.profiling.cuda.ncu_metrics import STAGE1, STAGE2, stage2  # noqa:
 from kernelpro.profiling.cuda.ncu_run import find_ncu  # noqa: E402
 from kernelpro.profiling.cuda.sass import disassemble, find_disassembler  # noqa: E402
 
+TORCH = [sys.executable, str(ROOT / "torch_run.py")]
 BATCH = 14
 """Cases launched by one profiled process: few starts, and a broken case costs only its batch."""
 
@@ -112,21 +114,23 @@ def build(recorder: Recorder, cases: list[Case]) -> dict[str, str]:
 def sass(recorder: Recorder, names: list[str], folder: Path) -> dict[str, Any]:
     """Static counts and hot lines of every kernel function in ``folder``'s cubins."""
     tools = find_disassembler(Path("/usr/local/cuda"))
-    found: dict[str, Any] = {}
-    for name in names:
+
+    def one(name: str) -> tuple[str, dict[str, Any] | None]:
         try:
             functions = disassemble(folder / f"{name}.cubin", tools)
         except (KernelproError, OSError, ValueError, KeyError) as error:
             recorder.failures[f"sass {name}"] = str(error)[:300]
-            continue
-        found[name] = {
+            return name, None
+        return name, {
             f.name: {
                 "counts": f.counts(),
                 "lines": [{**asdict(x), "file": Path(x.file).name} for x in f.hot_lines()],
             }
             for f in functions.values()
         }
-    return found
+
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count() or 4) as pool:
+        return {name: found for name, found in pool.map(one, names) if found is not None}
 
 
 def named(ids: list[str]) -> list[str]:
@@ -149,7 +153,7 @@ def merge(tables: list[str]) -> str:
         start = next((i for i, line in enumerate(lines) if line.startswith('"ID"')), None)
         if start is None:
             continue
-        rows = list(csv.reader(lines[start:]))
+        rows = [row for row in csv.reader(lines[start:]) if row]
         writer = csv.writer(out, quoting=csv.QUOTE_ALL)
         if header != rows[0]:
             header = rows[0]
@@ -169,6 +173,9 @@ def ncu_metrics(recorder: Recorder, ncu: str, ids: list[str]) -> None:
     union = ",".join((*STAGE1, *stage2(STAGE2)))
     tables = []
     for index, batch in enumerate(batches(ids)):
+        if recorder.late():
+            recorder.failures[f"stages batch {index}"] = "not recorded: the time was up"
+            continue
         log = recorder.work / f"stages{index}.csv"
         recorder.run(
             f"ncu stages batch {index}",
@@ -237,51 +244,47 @@ def single_costs(recorder: Recorder, ncu: str, ids: list[str]) -> dict[str, dict
     return found
 
 
-def torch_part(recorder: Recorder, ncu: str, cases: list[Case]) -> dict[str, Any]:
-    """Torch and Triton cases: counters for kernel faults, timelines and power for system faults."""
+def torch_kernels(recorder: Recorder, ncu: str, cases: list[Case]) -> dict[str, Any]:
+    """Torch and Triton kernels: NVIDIA's full set on one launch each."""
     raw, details = [], []
-    system: dict[str, Any] = {}
-    runner = [sys.executable, str(ROOT / "torch_run.py")]
-    nvtx = ["--nvtx", "--nvtx-include", "planted/", "--launch-count", "1"]
+    found: dict[str, Any] = {}
     for case in cases:
         if recorder.late():
             recorder.failures[f"torch {case.id}"] = "not recorded: the time was up"
             continue
-        if case.fault == "power_throttle":
-            out = recorder.work / f"{case.id}.power.json"
-            recorder.run(f"power {case.id}", [*runner, case.id, "power", str(out)])
-            if out.is_file():
-                system[case.id] = {"power": json.loads(out.read_text())}
-        if case.system:
-            out = recorder.work / f"{case.id}.timeline.json"
-            recorder.run(f"timeline {case.id}", [*runner, case.id, "timeline", str(out)])
-            if out.is_file():
-                events = json.loads(out.read_text())
-                system.setdefault(case.id, {})["timeline"] = events
-        else:
-            report = recorder.work / f"{case.id}.ncu-rep"
-            target = [*runner, case.id, "kernels"]
-            recorder.run(
-                f"ncu full {case.id}",
-                [ncu, "--set", "full", "--clock-control", "none", *nvtx, "-f", "-o", str(report),
-                 *target],
-            )  # fmt: skip
-            raw.append(page(recorder, ncu, report, "raw"))
-            details.append(page(recorder, ncu, report, "details"))
-            system[case.id] = {"order": len(raw) - 1, "sass": triton_sass(recorder, runner, case)}
-        recorder.note(f"torch case {case.id}")
+        report = recorder.work / f"{case.id}.ncu-rep"
+        recorder.run(
+            f"ncu full {case.id}",
+            [ncu, "--set", "full", "--clock-control", "none", "--nvtx", "--nvtx-include",
+             "planted/", "--launch-count", "1", "-f", "-o", str(report), *TORCH, case.id,
+             "kernels", str(recorder.work)],
+        )  # fmt: skip
+        raw.append(page(recorder, ncu, report, "raw"))
+        details.append(page(recorder, ncu, report, "details"))
+        names = [p.stem for p in sorted(recorder.work.glob(f"{case.id}--*.cubin"))]
+        code = sass(recorder, names, recorder.work)
+        found[case.id] = {"order": len(raw) - 1, "sass": code}
+        recorder.note(f"torch kernels of {case.id}")
     recorder.write("torch_raw.csv.gz", merge(raw))
     recorder.write("torch_details.csv.gz", merge(details))
-    return system
+    return found
 
 
-def triton_sass(recorder: Recorder, runner: list[str], case: Case) -> dict[str, Any]:
-    if "triton" not in case.id:
-        return {}
-    folder = recorder.work / f"sass_{case.id}"
-    folder.mkdir()
-    recorder.run(f"sass {case.id}", [*runner, case.id, "sass", str(folder)])
-    return sass(recorder, [p.stem for p in sorted(folder.glob("*.cubin"))], folder)
+def torch_system(recorder: Recorder, cases: list[Case]) -> dict[str, Any]:
+    """Timelines of system faults, and clocks and power under load."""
+    found: dict[str, Any] = {}
+    for case in cases:
+        wanted = ["timeline"] + (["power"] if case.fault == "power_throttle" else [])
+        for mode in wanted:
+            if recorder.late():
+                recorder.failures[f"{mode} {case.id}"] = "not recorded: the time was up"
+                continue
+            out = recorder.work / f"{case.id}.{mode}.json"
+            recorder.run(f"{mode} {case.id}", [*TORCH, case.id, mode, str(out)])
+            if out.is_file():
+                found.setdefault(case.id, {})[mode] = json.loads(out.read_text())
+        recorder.note(f"system case {case.id}")
+    return found
 
 
 def environment(recorder: Recorder, ncu: str | None) -> dict[str, str]:
@@ -335,46 +338,77 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--only", default="", help="comma-separated case ids")
-    parser.add_argument("--deadline", type=float, default=480.0, help="seconds for all steps")
+    parser.add_argument("--deadline", type=float, default=420.0, help="seconds for all steps")
     parser.add_argument("--skip-torch", action="store_true")
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
     only = set(filter(None, options.only.split(",")))
     cuda = [c for c in cuda_cases() if not only or c.id in only]
-    torch = [c for c in torch_cases() if not only or c.id in only]
+    torch = [c for c in torch_cases() if not options.skip_torch and (not only or c.id in only)]
     with tempfile.TemporaryDirectory(prefix="kernelpro-faults-") as folder:
         recorder = Recorder(options.out, Path(folder), options.deadline)
-        ncu = find_ncu(Path("/usr/local/cuda"))
-        summary: dict[str, Any] = {"environment": environment(recorder, str(ncu) if ncu else None)}
-        logs = build(recorder, cuda)
-        recorder.note(f"built {len(logs)} cubins")
-        built = [c.id for c in cuda if (recorder.work / f"{c.id}.cubin").is_file()]
-        static = sass(recorder, built, recorder.work)
-        recorder.note(f"disassembled {len(static)} cubins")
-        times: dict[str, float] = {}
-        for batch in batches(built):
-            command = [sys.executable, str(ROOT / "launch.py"), "--time", str(recorder.work)]
-            text = recorder.run(f"time {batch[0]}...", [*command, *batch]) or ""
-            times |= {p[0]: float(p[1]) for p in map(str.split, text.splitlines()) if len(p) == 2}
-        recorder.note(f"timed {len(times)} kernels")
-        system: dict[str, Any] = {}
-        if ncu is not None:
-            ncu_full(recorder, str(ncu), built)
-            ncu_metrics(recorder, str(ncu), built)
-            if not options.skip_torch:
-                system = torch_part(recorder, str(ncu), torch)
-            extras(recorder, str(ncu), logs)
-            chosen = ["clean_copy_float4", "matmul_naive", "dct_8x8_capped"]
-            if not recorder.late():
-                chosen = [c for c in chosen if c in built]
-                summary["cost"] = single_costs(recorder, str(ncu), chosen)
-        recorder.write("system.json.gz", json.dumps(system))
-        recorder.write("sass.json.gz", json.dumps(static))
-        summary |= {"times_us": times, "seconds": recorder.seconds, "failures": recorder.failures}
-        (options.out / "summary.json").write_text(json.dumps(summary, indent=1))
+        record(recorder, cuda, torch)
         bundle(options.out)
-        report(recorder, times, cuda)
     return 0
+
+
+def record(recorder: Recorder, cuda: list[Case], torch: list[Case]) -> None:
+    """All steps, most valuable first; what is there is written after each."""
+    ncu = find_ncu(Path("/usr/local/cuda"))
+    summary: dict[str, Any] = {"environment": environment(recorder, str(ncu) if ncu else None)}
+    logs = build(recorder, cuda)
+    built = [c.id for c in cuda if (recorder.work / f"{c.id}.cubin").is_file()]
+    recorder.note(f"built {len(built)} cubins")
+    times = timings(recorder, built)
+    recorder.note(f"timed {len(times)} kernels")
+    pool = concurrent.futures.ThreadPoolExecutor(1)
+    static = pool.submit(sass, recorder, built, recorder.work)
+    system: dict[str, Any] = {}
+    steps = [
+        lambda: ncu_full(recorder, str(ncu), built),
+        lambda: ncu_metrics(recorder, str(ncu), built),
+        lambda: system.update(
+            torch_kernels(recorder, str(ncu), [c for c in torch if not c.system])
+        ),
+        lambda: system.update(torch_system(recorder, [c for c in torch if c.system])),
+        lambda: extras(recorder, str(ncu), logs),
+        lambda: summary.update(
+            cost=single_costs(recorder, str(ncu), ["matmul_naive", "clean_copy_float4"])
+        ),
+    ]
+    for step in steps if ncu is not None else []:
+        if recorder.late():
+            recorder.failures.setdefault("late", "the last steps were left out: the time was up")
+            break
+        try:
+            step()
+        except Exception as error:  # noqa: BLE001  (a step must not cost the others)
+            recorder.failures[f"step {len(recorder.seconds)}"] = traceback.format_exc()[-500:]
+            recorder.note(f"step failed: {error!r}")
+        save(recorder, summary, times, system)
+    recorder.write("sass.json.gz", json.dumps(static.result()))
+    save(recorder, summary, times, system)
+    report(recorder, times, cuda)
+
+
+def timings(recorder: Recorder, built: list[str]) -> dict[str, float]:
+    """Median time of every kernel without a profiler, in microseconds."""
+    times: dict[str, float] = {}
+    for batch in batches(built):
+        command = [sys.executable, str(ROOT / "launch.py"), "--time", str(recorder.work), *batch]
+        text = recorder.run(f"time {batch[0]}...", command) or ""
+        times |= {p[0]: float(p[1]) for p in map(str.split, text.splitlines()) if len(p) == 2}
+    return times
+
+
+def save(
+    recorder: Recorder, summary: dict[str, Any], times: dict[str, float], system: dict[str, Any]
+) -> None:
+    """What is known so far."""
+    recorder.write("system.json.gz", json.dumps(system))
+    data = {**summary, "times_us": times, "seconds": recorder.seconds,
+            "failures": recorder.failures}  # fmt: skip
+    (recorder.out / "summary.json").write_text(json.dumps(data, indent=1))
 
 
 def report(recorder: Recorder, times: dict[str, float], cases: list[Case]) -> None:

@@ -86,15 +86,18 @@ def power(call: Any, out: Path, seconds: float) -> None:
     out.write_text(json.dumps({"samples": samples}))
 
 
-def sass(module: Any, folder: Path) -> None:
-    """Writes ``<kernel>.cubin`` for every Triton kernel of the case that was compiled."""
-    import triton
-
+def keep_cubins(module: Any, folder: Path) -> None:
+    """Writes ``<case>--<kernel>.cubin`` for every Triton kernel that the case compiled."""
+    if not hasattr(module, "triton"):
+        return
     for name, value in vars(module).items():
-        if isinstance(value, triton.runtime.JITFunction):
-            for cache in value.device_caches.values():
-                for compiled in cache[0].values():
-                    (folder / f"{name}.cubin").write_bytes(compiled.asm["cubin"])
+        caches = getattr(value, "device_caches", None)
+        for cache in (caches or {}).values():
+            kernels = cache[0] if isinstance(cache, tuple) else cache
+            for compiled in kernels.values():
+                cubin = getattr(compiled, "asm", {}).get("cubin")
+                if cubin is not None:
+                    (folder / f"{module.__name__}--{name}.cubin").write_bytes(cubin)
 
 
 def main(argv: list[str]) -> int:
@@ -107,13 +110,12 @@ def main(argv: list[str]) -> int:
         call()
     torch.cuda.synchronize()
     if mode == "kernels":
+        keep_cubins(module, Path(argv[2]))
         kernels(call)
     elif mode == "timeline":
         timeline(call, Path(argv[2]))
     elif mode == "power":
         power(call, Path(argv[2]), float(module.CASE.get("sustain_s", 5.0)))
-    elif mode == "sass":
-        sass(module, Path(argv[2]))
     else:
         raise SystemExit(f"unknown mode {mode}")
     return 0
