@@ -133,3 +133,20 @@ def test_an_argmax_must_be_exact_but_for_real_near_ties() -> None:
     wrong = right.clone()
     wrong[7] = (wrong[7] + 1) % 300
     assert _class(wrong, expected) == "none"
+
+
+def test_errors_that_sit_in_few_elements_do_not_fail_an_honest_kernel() -> None:
+    """Extreme inputs saturate a clamp: the few elements in between carry all of the error."""
+    problem = make(
+        "y = torch.clamp(x @ self.w, -2, 2)\n        return F.mish(y)", "torch.randn(512, 128)",
+        constructor="self.w = torch.nn.Parameter(torch.randn(128, 128))",
+    )  # fmt: skip
+    expected = _expect(problem, "extreme")
+    x, w = expected.draw.inputs[0], expected.reference.model.w.detach()
+    reordered = torch.zeros(512, 128)
+    for k in range(128):
+        reordered += x[:, k, None] * w[None, k]
+    answer = torch.nn.functional.mish(torch.clamp(reordered, -2, 2))
+    assert _class(answer, expected) == "strict"
+    coarse = torch.clamp((x.bfloat16().float() @ w.bfloat16().float()), -2, 2)
+    assert _class(torch.nn.functional.mish(coarse), expected) != "strict"

@@ -57,6 +57,25 @@ def gather(exact: torch.Tensor, answers: Mapping[str, torch.Tensor]) -> Sums:
     return sums
 
 
+def peaks(exact: torch.Tensor, answer: torch.Tensor, dim: int | None) -> torch.Tensor:
+    """Largest error of ``answer`` in each slice along ``dim``, or over everything.
+
+    Elements that are not finite on both sides are left out.
+    """
+    size = [exact.shape[d] if d == dim else 1 for d in range(exact.dim())]
+    found = torch.zeros(size, dtype=torch.float64, device=exact.device)
+    if not exact.numel():
+        return found
+    others = [d for d in range(exact.dim()) if d != dim]
+    with threads_for(exact):
+        for offset, (truth, value) in pieces(exact, answer):
+            error = (value.to(torch.float64) - truth).abs_().nan_to_num_(0.0, 0.0, 0.0)
+            part = error.amax(dim=others, keepdim=True) if others else error
+            rows = found.narrow(0, offset, part.shape[0]) if dim == 0 else found
+            torch.maximum(rows, part, out=rows)
+    return found
+
+
 def piece_elements(tensor: torch.Tensor) -> int:
     """How many elements of ``tensor`` to look at at once."""
     return PIECE if tensor.device.type == "cpu" else LARGE_PIECE

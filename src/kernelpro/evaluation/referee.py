@@ -162,7 +162,7 @@ class Referee:
             "construction_seed": self.reference.construction_seed,
             "weights": state_map.policy,
         }
-        for note in (*self.notes, state_map.note):
+        for note in self.notes if state_map.policy == "none" else (*self.notes, state_map.note):
             if note:
                 case.warn(note)
 

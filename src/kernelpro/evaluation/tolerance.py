@@ -2,8 +2,10 @@
 
 For an output ``r`` (float64 reference) and precision class ``c`` an element may differ by
 
-    allowed_i = SAFETY * noise_c[g(i)] + SAFETY * relative_c * |r_i|
+    allowed_i = max(SAFETY * noise_c[g], TAIL_SAFETY * peak_c[g]) + SAFETY * relative_c * |r_i|
 
+with g the group of i, ``peak`` the largest measured error of class c in the group (where a
+function saturates, few elements carry all of the error and the RMS says nothing about them),
 and the RMS error of a group ``g`` by ``RMS_SAFETY * noise_c[g]``. Groups are the slices along the
 most uneven of the first, second and last dimension, or the whole output where it is even. The
 noise of a group is the largest of
@@ -31,7 +33,7 @@ from dataclasses import dataclass
 
 import torch
 
-from kernelpro.evaluation.moments import Sums, gather
+from kernelpro.evaluation.moments import Sums, gather, peaks
 from kernelpro.schema.problem import Precision
 
 CLASSES: tuple[Precision, ...] = ("strict", "tf32", "half")
@@ -40,6 +42,8 @@ CLASSES: tuple[Precision, ...] = ("strict", "tf32", "half")
 SAFETY = 8.0
 """Chosen. A normal error of 1e8 elements peaks near 6 sigma; TF32 and bfloat16 noise differ by 8,
 so a bfloat16 kernel (peak >= 40 TF32 sigmas) cannot pass as TF32."""
+TAIL_SAFETY = 4.0
+"""Chosen. Largest errors fluctuate more than RMS errors; classes are told apart by the latter."""
 RMS_SAFETY = 3.0
 """Chosen. The RMS of many errors hardly fluctuates: 3 is another algorithm, not chance."""
 FLOOR: dict[torch.dtype, float] = {
@@ -120,7 +124,7 @@ def bounds(
     if overall == 0.0:
         scales = torch.full_like(scales, max(UNIT_ROUNDOFF[torch.float32] * magnitude, TINY))
     result: dict[Precision, Bound] = {}
-    least: torch.Tensor | None = None
+    least: tuple[torch.Tensor, ...] | None = None
     for precision in CLASSES:
         if precision not in answers:
             continue
@@ -128,23 +132,29 @@ def bounds(
         measured = sums.rms(precision, group_dim)
         relative = max(float((measured / scales).median()), floor)
         noise = torch.maximum(measured, relative * scales)
-        least = noise if least is None else torch.maximum(noise, least)
+        limit = torch.maximum(
+            SAFETY * noise, TAIL_SAFETY * peaks(exact, answers[precision], group_dim)
+        )
+        least = (
+            (noise, limit) if least is None else tuple(map(torch.maximum, least, (noise, limit)))
+        )
         result[precision] = _bound(precision, least, relative, overall, group_dim, exact.numel())
     return result
 
 
 def _bound(
     precision: Precision,
-    noise: torch.Tensor,
+    least: tuple[torch.Tensor, ...],
     relative: float,
     scale: float,
     group_dim: int | None,
     numel: int,
 ) -> Bound:
+    noise, limit = least
     per_group = numel // max(1, noise.numel())
     return Bound(
         precision=precision,
-        atol=SAFETY * noise + TINY,
+        atol=limit + TINY,
         rtol=SAFETY * relative,
         rms=RMS_SAFETY * noise + TINY if per_group >= GROUP_MIN else None,
         scale=scale,
