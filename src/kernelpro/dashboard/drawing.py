@@ -175,4 +175,4 @@ def _files(summary: RunSummary, folder: Path) -> Text:
         lines.append(f"go on      {resume}")
     else:
         lines.append(f"go on      {resume} --evaluations N")
-    return Text("\n".join(lines), no_wrap=True, overflow="fold")
+    return Text("\n".join(lines), overflow="fold")

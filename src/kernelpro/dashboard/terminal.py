@@ -141,8 +141,13 @@ class LiveView(QuietView):
         with self._guard:
             yield self._drawn(options.max_width, options.size.height)
 
+    def _elapsed(self) -> float:
+        return self._now() - self._began
+
     def _drawn(self, width: int, height: int) -> Group:
-        status = Text(progress_line(self.run, self._now() - self._began), no_wrap=True,
+        if self.run.started is None:
+            return Group(Text(f"preparing: device, problem, baselines ({clock(self._elapsed())})"))
+        status = Text(progress_line(self.run, self._elapsed()), no_wrap=True,
                       overflow="ellipsis")  # fmt: skip
         stage = Text(self._stage or waiting_for(self.run), style=QUIET, no_wrap=True,
                      overflow="ellipsis")  # fmt: skip
@@ -165,8 +170,6 @@ def evaluations_budget(run: Run) -> int | None:
 
 def progress_line(run: Run, elapsed_s: float) -> str:
     """Evaluations, time and what is left of the budget."""
-    if run.started is None:
-        return "measuring the device and the baselines"
     budget, done = run.budget, run.charged
     count = f"{done}/{budget.evaluations}" if budget.evaluations else str(done)
     parts = [f"{count} evaluations", f"{clock(elapsed_s)} elapsed"]
