@@ -49,8 +49,9 @@ def optimize(
 
     ``problem``: a KernelBench file, ``package.module:Class``, or a function or ``nn.Module`` with
     example ``inputs``. ``model``: ``playbook`` (no key needed) or ``provider:name``. ``budget``
-    overrides ``evaluations`` (30 if no limit is given), ``minutes`` and ``target_speedup``. The
-    run folder holds every attempt, ``best.py`` (if something is faster than eager) and
+    overrides ``evaluations`` (30 if no limit is given), ``minutes`` and ``target_speedup``.
+    ``evaluation``: how the referee works; by default attempts get its fast checks, and the
+    finalists, of which one becomes the winner, the full set. The run folder holds every attempt, ``best.py`` (if something is faster than eager) and
     ``report.html``.
 
     Raises ``UserError`` (problem or settings), ``MachineError`` (no compiler ...),
@@ -73,7 +74,7 @@ def optimize(
         seed=seed,
         parallel=parallel,
         budget=budget or budget_of(evaluations, minutes, target_speedup),
-        evaluation=evaluation or EvaluationConfig(),
+        evaluation=evaluation or EvaluationConfig(checks="fast"),
     )
     result = start_run(
         loaded,
