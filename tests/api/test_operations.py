@@ -60,12 +60,29 @@ def test_a_saved_profile_is_diagnosed(tmp_path):
     assert api.diagnose(profile) == api.diagnose(str(file))
 
 
-@pytest.mark.parametrize("text", ["", "{}", "[1]", '{"device": 1}', "a,b\n1,2\n"])
+DAMAGED = '{"device": "cpu", "kernels": [{"name": 3}]}'
+
+
+@pytest.mark.parametrize("text", ["", "{}", "[1]", '{"device": 1}', "a,b\n1,2\n", DAMAGED])
 def test_a_foreign_file_is_one_clear_error(tmp_path, text):
     file = tmp_path / "report.csv"
     file.write_text(text)
-    with pytest.raises(UserError, match=r"report\.csv is not a profile"):
+    with pytest.raises(UserError, match=r"report\.csv"):
         api.diagnose(file)
+
+
+def test_a_program_alone_asks_for_its_candidate(tmp_path):
+    with pytest.raises(UserError, match="CANDIDATE"):
+        api.diagnose(tmp_path / "p.py")
+
+
+def test_every_arm_has_guidance():
+    metrics = {"cpu.vector_bits": Metric(value=128.0, unit="bit", source="objdump")}
+    profile = Profile(device="cpu", kernels=(KernelProfile(name="k", metrics=metrics),))
+    texts = {arm: api.guidance(profile, arm=arm).text for arm in ("none", "raw", "full")}
+    assert texts["none"] == ""
+    assert "vector_bits" in texts["raw"]
+    assert texts["full"] not in ("", texts["raw"])
 
 
 def test_optimize_refuses_what_only_start_can_do():

@@ -6,7 +6,7 @@ Every function takes and returns records. Failure of a candidate is a value; ``U
 
 from __future__ import annotations
 
-from kernelpro.api.diagnosis import diagnose, tools
+from kernelpro.api.diagnosis import diagnose, guidance, tools
 from kernelpro.api.evaluation import evaluate, lint, profile
 from kernelpro.api.external import ask, finish, start, tell
 from kernelpro.api.machine import calibrate, doctor, unusable
@@ -32,6 +32,7 @@ __all__ = [
     "export_run",
     "find_run",
     "finish",
+    "guidance",
     "lint",
     "list_runs",
     "optimize",

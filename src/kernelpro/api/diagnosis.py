@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -12,6 +13,8 @@ from kernelpro.diagnosis.ledger import PAPER, Ledger, PaperRow, ToolRecord
 from kernelpro.errors import UserError
 from kernelpro.schema.codec import loads
 from kernelpro.schema.finding import Diagnosis
+from kernelpro.schema.guidance import Arm, Guidance
+from kernelpro.schema.outcome import Outcome
 from kernelpro.schema.profile import Profile
 
 
@@ -28,6 +31,14 @@ class ToolInfo(NamedTuple):
     """The paper's figures for the tool of that name, for comparison."""
 
 
+class Examined(NamedTuple):
+    """A profile, what the tools say about it, and the verdict if it was judged here."""
+
+    profile: Profile
+    diagnosis: Diagnosis
+    outcome: Outcome | None
+
+
 def diagnose(
     source: Any,
     candidate: Path | str | None = None,
@@ -35,44 +46,85 @@ def diagnose(
     inputs: Any = None,
     device: str = "auto",
     tools: Sequence[str] | None = None,
+    sass: Path | str | None = None,
 ) -> Diagnosis:
     """Ranked findings: what an expert would say, first what to fix first.
 
-    ``source`` is a ``Profile``, a profile saved by ``kernelpro profile --json``, or a problem
-    together with a ``candidate``, which is then evaluated and profiled here. ``tools`` restricts
-    the run to these ids. ``UserError`` if the source is none of these.
+    ``source`` is a ``Profile``; a saved report (ncu CSV or ``.ncu-rep``, nsys SQLite export,
+    torch.profiler trace, or ``kernelpro profile --json``); or a problem together with a
+    ``candidate``, which is then evaluated and profiled here. ``tools`` restricts the run to these
+    ids; ``sass`` adds machine code (cubin, program or listing) to a report. ``UserError`` says
+    what is wrong with a file.
     """
-    from kernelpro.diagnosis.diagnose import diagnose as examine
-
-    if candidate is not None:
-        judged = judge(source, candidate, inputs=inputs, device=device)
-        return examine(
-            profile_of(judged),
-            graph=judged.graph,
-            device=judged.device,
-            peaks=judged.peaks,
-            outcome=judged.outcome,
-            tools=tools,
-        )
-    found = source if isinstance(source, Profile) else read_profile(source)
-    return examine(found, tools=tools)
+    return examine(
+        source, candidate, inputs=inputs, device=device, tools=tools, sass=sass
+    ).diagnosis
 
 
-def read_profile(path: Path | str) -> Profile:
-    """A saved profile; ``UserError`` saying what the file is not."""
+def guidance(
+    source: Any,
+    candidate: Path | str | None = None,
+    *,
+    arm: Arm = "full",
+    inputs: Any = None,
+    device: str = "auto",
+    sass: Path | str | None = None,
+) -> Guidance:
+    """What a writer would be told about ``source`` in the feedback ``arm``: see ``diagnose``."""
+    from kernelpro.diagnosis.guide import guide
+
+    found = examine(source, candidate, inputs=inputs, device=device, sass=sass)
+    return guide(found.diagnosis, found.outcome, arm=arm, profile=found.profile)
+
+
+def examine(
+    source: Any,
+    candidate: Path | str | None = None,
+    *,
+    inputs: Any = None,
+    device: str = "auto",
+    tools: Sequence[str] | None = None,
+    sass: Path | str | None = None,
+) -> Examined:
+    """Profile (or read the profile of) ``source`` and run the tools over it."""
+    from kernelpro.diagnosis.diagnose import diagnose as run_tools
+
+    if candidate is None:
+        profile = source if isinstance(source, Profile) else read_profile(source, sass=sass)
+        return Examined(profile, run_tools(profile, tools=tools), None)
+    judged = judge(source, candidate, inputs=inputs, device=device)
+    profile = profile_of(judged)
+    diagnosis = run_tools(
+        profile, graph=judged.graph, device=judged.device, peaks=judged.peaks,
+        outcome=judged.outcome, tools=tools,
+    )  # fmt: skip
+    return Examined(profile, diagnosis, judged.outcome)
+
+
+def read_profile(path: Path | str, *, sass: Path | str | None = None) -> Profile:
+    """The profile in a saved report of any known kind; ``UserError`` saying what a file is not."""
+    from kernelpro.profiling.cuda.report import load_report
+
+    path = Path(path)
+    if path.suffix == ".py":
+        raise UserError(f"{path} is a program. Name its candidate too: kernelpro diagnose {path} "
+                        "CANDIDATE")  # fmt: skip
+    if not _saved_here(path):
+        return load_report(path, sass=Path(sass) if sass is not None else None)
     try:
-        text = Path(path).read_text(encoding="utf-8")
-    except UnicodeDecodeError as error:
-        raise UserError(f"{path} is not a saved profile: it is not text") from error
+        return loads(Profile, path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise UserError(f"{path} is damaged: it begins as a profile saved by kernelpro") from error
+
+
+def _saved_here(path: Path) -> bool:
+    """True if the file begins as ``kernelpro profile --json`` does."""
+    try:
+        with path.open("rb") as file:
+            head = file.read(200)
     except OSError as error:
         raise UserError(f"{path} cannot be read: {error.strerror}") from error
-    try:
-        return loads(Profile, text)
-    except ValueError as error:
-        raise UserError(
-            f"{path} is not a profile saved by 'kernelpro profile --json'. To diagnose a kernel, "
-            "name its problem and its file: kernelpro diagnose PROBLEM CANDIDATE"
-        ) from error
+    return re.match(rb'\s*\{\s*"device"\s*:\s*"[^"]*",\s*"kernels"', head) is not None
 
 
 def tools(runs_root: Path | str | None = None) -> list[ToolInfo]:

@@ -86,7 +86,8 @@ def start(
 
     config = RunConfig(
         device=resolve_device(device), writer=EXTERNAL, search=search, seed=seed,
-        budget=budget_of(evaluations, None, None), evaluation=evaluation or EvaluationConfig(checks="fast"),
+        budget=budget_of(evaluations, None, None),
+        evaluation=evaluation or EvaluationConfig(checks="fast"),
     )  # fmt: skip
     root = Path(runs_root) if runs_root is not None else environ.runs_root()
     folder = create_run(

@@ -51,8 +51,8 @@ def optimize(
     example ``inputs``. ``model``: ``playbook`` (no key needed) or ``provider:name``. ``budget``
     overrides ``evaluations`` (30 if no limit is given), ``minutes`` and ``target_speedup``.
     ``evaluation``: how the referee works; by default attempts get its fast checks, and the
-    finalists, of which one becomes the winner, the full set. The run folder holds every attempt, ``best.py`` (if something is faster than eager) and
-    ``report.html``.
+    finalists, of which one becomes the winner, the full set. The run folder holds every attempt,
+    ``best.py`` (if something is faster than eager) and ``report.html``.
 
     Raises ``UserError`` (problem or settings), ``MachineError`` (no compiler ...),
     ``ProviderError`` (a model service). Ctrl-C ends the run cleanly: see ``stop_reason``.
