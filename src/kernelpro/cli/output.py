@@ -27,8 +27,15 @@ def say_json(value: Any) -> None:
 def say(*parts: RenderableType) -> None:
     """Print for a person, on stdout."""
     console = stdout_console()
-    for part in parts:
-        console.print(part)
+    if sys.stdout.isatty():
+        for part in parts:
+            console.print(part)
+        return
+    with console.capture() as page:
+        for part in parts:
+            console.print(part)
+    # Padding to the right edge is for terminals; in a file it is noise.
+    typer.echo("\n".join(line.rstrip() for line in page.get().splitlines()))
 
 
 def stdout_console() -> Console:
