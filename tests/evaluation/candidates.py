@@ -231,6 +231,22 @@ return z
         candidate("return self.right(x.clamp(0, 1))"),
         {"wrong_result"},
     ),
+    "dies_while_timed": (
+        candidate("if self.calls > 20: os._exit(0)\nreturn self.right(x)"),
+        {"runtime_error"},
+    ),
+    "forks_and_goes_on_twice": (
+        candidate("if self.calls == 2: os.fork()\nreturn self.right(x)"),
+        {"runtime_error", "timeout", "cheating", "ok"},
+    ),
+    "wants_all_memory": (
+        candidate("torch.empty(1 << 45, dtype=torch.uint8)\nreturn self.right(x)"),
+        {"out_of_memory"},
+    ),
+    "writes_past_its_input": (
+        candidate("ctypes.memset(x.data_ptr() + x.nbytes, 0, 4)\nreturn self.right(x)"),
+        {"cheating", "runtime_error"},
+    ),
     "raises": (candidate("raise ValueError('no')"), {"runtime_error"}),
     "raises_at_import": (candidate("pass", before="1 / 0\n"), {"load_error"}),
     "segfault": (candidate("ctypes.string_at(0)"), {"runtime_error"}),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator
 
 import pytest
@@ -44,12 +45,27 @@ def test_honest_candidates_are_accepted(referee: Referee, name: str) -> None:
     assert all(check.passed is not False for check in outcome.integrity)
 
 
-@pytest.mark.parametrize("name", HOSTILE)
+@pytest.fixture(scope="module")
+def impatient(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Referee]:
+    config = dataclasses.replace(QUICK, build_timeout_s=3.0, run_timeout_s=2.0)
+    cache = tmp_path_factory.mktemp("cache")
+    with Referee(LINEAR, probe("cpu"), config, cache_root=cache) as made:
+        yield made
+
+
+@pytest.mark.parametrize("name", [name for name in HOSTILE if name.startswith("hang")])
+def test_hanging_candidates_end_at_their_deadline(impatient: Referee, name: str) -> None:
+    outcome = impatient.evaluate(HOSTILE[name][0])
+    assert outcome.status is Status.TIMEOUT
+    assert outcome.seconds["total"] < 30
+
+
+@pytest.mark.parametrize("name", [name for name in HOSTILE if not name.startswith("hang")])
 def test_hostile_candidates_are_caught(referee: Referee, name: str) -> None:
     source, accepted = HOSTILE[name]
     outcome = referee.evaluate(source, checks="full")
     assert outcome.status.value in accepted, f"{outcome.status}: {outcome.message}"
-    assert outcome.speedup is None
+    assert (outcome.speedup is None) == (outcome.status is not Status.OK)
     assert outcome.message
 
 
@@ -73,7 +89,7 @@ def test_draws_differ_between_evaluations_and_repeat_under_a_seed(referee: Refer
 
 def test_messages_tell_the_writer_what_to_do(referee: Referee) -> None:
     wrong = referee.evaluate(HOSTILE["last_row_wrong"][0])
-    assert "of 4096 elements" in wrong.message and "output 0 at [31, 0]" in wrong.message
+    assert "of 4096 elements" in wrong.message and "output 0 at [31, " in wrong.message
     half = referee.evaluate(HOSTILE["half_precision"][0])
     assert "half precision" in half.message and "strict" in half.message
     assert half.verdicts == {"official": "ok", "strict": "wrong_result"} or (
@@ -111,6 +127,38 @@ def test_finalists_are_measured_in_one_match(referee: Referee) -> None:
     quick, sleepy = outcomes[0], outcomes[1]
     assert quick.baselines["eager"] == sleepy.baselines["eager"]
     assert sleepy.latency is not None and sleepy.latency.median_us > 3000
+
+
+def test_the_official_verdict_can_decide(tmp_path: object) -> None:
+    config = dataclasses.replace(QUICK, verdict="official")
+    with Referee(LINEAR, probe("cpu"), config, cache_root=_nowhere(tmp_path)) as made:
+        cut = candidate("return self.right(x.clamp(0, 1))")
+        outcome = made.evaluate(cut)
+        assert outcome.status is Status.OK, outcome.message
+        assert outcome.verdicts == {"official": "ok", "strict": "wrong_result"}
+        assert "strict verdict differs" in outcome.message
+        assert made.evaluate(HOSTILE["zeros"][0]).status is Status.WRONG_RESULT
+        assert made.evaluate(HOSTILE["static_output_buffer"][0]).status is Status.CHEATING
+
+
+def test_the_same_seeds_give_the_same_weights_and_draws(tmp_path: object) -> None:
+    results = []
+    for _ in range(2):
+        with Referee(
+            LINEAR, probe("cpu"), QUICK, cache_root=_nowhere(tmp_path), construction_seed=5
+        ) as made:
+            results.append(made.evaluate(HOSTILE["last_row_wrong"][0], seed=9))
+    assert results[0].correctness == results[1].correctness
+    assert results[0].evidence["construction_seed"] == 5
+
+
+@pytest.mark.slow
+def test_the_compiled_baseline_stands_beside_eager(tmp_path: object) -> None:
+    config = dataclasses.replace(QUICK, compile_baseline=True, build_timeout_s=240.0)
+    with Referee(LINEAR, probe("cpu"), config, cache_root=_nowhere(tmp_path)) as made:
+        outcome = made.evaluate(HONEST["torch"])
+    assert outcome.baselines["compile"].median_us > 0, outcome.evidence
+    assert outcome.evidence["compile_speedup_over_eager"] > 0
 
 
 def test_a_reference_that_raises_is_the_users_to_fix() -> None:

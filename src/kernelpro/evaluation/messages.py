@@ -27,6 +27,13 @@ FAMILY_HINT = {
 }
 
 
+REMEDY: dict[Precision, str] = {
+    "strict": "Use float32 operands and accumulation, without TF32, half or approximate functions.",
+    "tf32": "TF32 operands are allowed; half operands, intermediates and results are not.",
+    "half": "Accumulate in float32; store no more intermediates in half than the reference has.",
+}
+
+
 def wrong_result(judgement: Judgement, draw: Draw, *, when: str, note: str = "") -> str:
     """Why an answer is wrong: the first mismatches, the share, and a hint for its family."""
     place = f"{when} on" if when else "on"
@@ -48,7 +55,7 @@ def too_coarse(judgement: Judgement, draw: Draw, problem: Precision) -> str:
         f"The result has {judgement.precision} precision on {FAMILY_TEXT[draw.family]}, but the "
         f"problem allows {accepted}: largest error {judgement.comparison.max_abs_error:.3g}"
         f"{limit}, {judgement.comparison.reason}.\n"
-        "Use float32 operands and accumulation, without TF32, half or approximate functions."
+        f"{REMEDY[problem]}"
     )
 
 

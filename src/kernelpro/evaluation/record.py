@@ -12,7 +12,6 @@ from kernelpro.evaluation.examination import Examination
 from kernelpro.evaluation.statistics import Estimate
 from kernelpro.evaluation.timing import Side
 from kernelpro.isolation.base import Loaded, Subject, SubjectFailure
-from kernelpro.schema.config import Verdict
 from kernelpro.schema.outcome import Latency, Outcome, Stage, Status
 from kernelpro.text import content_hash, printable, truncate_middle
 
@@ -32,13 +31,16 @@ class Case:
     examination: Examination | None = None
     side: Side | None = None
     failure: SubjectFailure | None = None
-    strict_failure: str = ""
-    """Under verdict ``official``: why the strict verdict is worse."""
     speedup: Estimate | None = None
     latency: Latency | None = None
     evidence: dict[str, Any] = field(default_factory=dict)
     seconds: dict[str, float] = field(default_factory=dict)
     started: float = field(default_factory=time.perf_counter)
+
+    @property
+    def strict_failure(self) -> str:
+        """Under verdict ``official``: why the strict verdict is worse; empty if it is not."""
+        return "" if self.examination is None else self.examination.strict_failure
 
     @property
     def source_hash(self) -> str:
@@ -70,7 +72,6 @@ def outcome(
     *,
     baselines: dict[str, Latency],
     environment: dict[str, Any],
-    verdict: Verdict,
 ) -> Outcome:
     """The record of ``case``."""
     failure = case.failure
@@ -91,7 +92,7 @@ def outcome(
         correctness=correctness,
         integrity=examination.findings.result() if examination is not None else (),
         environment=environment,
-        verdicts=_verdicts(case, status, verdict),
+        verdicts=_verdicts(case, status),
         source_hash=case.source_hash,
         evidence=case.evidence,
         seconds={name: round(value, 4) for name, value in case.seconds.items()},
@@ -112,15 +113,14 @@ def _message(case: Case, estimate: Estimate | None) -> str:
         case.strict_failure) else text  # fmt: skip
 
 
-def _verdicts(case: Case, status: Status, verdict: Verdict) -> dict[str, str]:
+def _verdicts(case: Case, status: Status) -> dict[str, str]:
+    """Both verdicts: they differ only where an answer was wrong for one of them."""
     examination = case.examination
     strict = Status.WRONG_RESULT if case.strict_failure else status
-    if examination is None or examination.official is None:
-        official = status
-    elif not examination.official:
-        official = Status.WRONG_RESULT
-    elif verdict == "strict" and status is Status.WRONG_RESULT:
-        official = Status.OK
-    else:
-        official = status
+    official = status
+    if examination is not None and examination.official is not None:
+        if not examination.official:
+            official = Status.WRONG_RESULT
+        elif status is Status.WRONG_RESULT:
+            official = Status.OK
     return {"official": official.value, "strict": strict.value}

@@ -47,8 +47,14 @@ class Reference:
     is empty.
     """
 
-    def __init__(self, problem: Problem, device: str, *, construction_seed: int) -> None:
-        """Executes the source and constructs the model; ``UserError`` if either fails."""
+    def __init__(
+        self, problem: Problem, device: str, *, construction_seed: int, draw_on: str | None = None
+    ) -> None:
+        """Executes the source and constructs the model; ``UserError`` if either fails.
+
+        draw_on: where random inputs are drawn before they move to ``device`` (None = there).
+        """
+        self._draw_on = draw_on or device
         self.problem = problem
         self.device = device
         self.construction_seed = construction_seed
@@ -80,7 +86,9 @@ class Reference:
     def draw(self, seed: int, set_index: int = 0) -> list[Any]:
         """Arguments of forward, as the problem draws them under ``seed``."""
         with seeded(seed, self.device):
-            return self.module.make_inputs(set_index, device=self.device)
+            drawn = self.module.make_inputs(set_index, device=self._draw_on)
+        moved: list[Any] = map_tensors(drawn, lambda t: t.to(self.device))
+        return moved
 
     def load_state(self, state: Mapping[str, torch.Tensor]) -> None:
         """Replace parameters and buffers by ``state`` (names as in :attr:`initial_state`).
