@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from kernelpro import environ
 from kernelpro.api.evaluation import load, read_candidate
 from kernelpro.api.optimize import EXTERNAL, budget_of, write_results
-from kernelpro.api.runs import find_run, show_run
+from kernelpro.api.runs import find_run, runs_folder, show_run
 from kernelpro.errors import UserError
 from kernelpro.schema.candidate import Mode, Proposal
 from kernelpro.schema.config import EvaluationConfig, RunConfig
@@ -89,10 +89,10 @@ def start(
         budget=budget_of(evaluations, None, None),
         evaluation=evaluation or EvaluationConfig(checks="fast"),
     )  # fmt: skip
-    root = Path(runs_root) if runs_root is not None else environ.runs_root()
     folder = create_run(
-        load(problem, inputs, precision), config, runs_root=root, cache_root=environ.cache_root()
-    )
+        load(problem, inputs, precision), config, runs_root=runs_folder(runs_root),
+        cache_root=environ.cache_root(),
+    )  # fmt: skip
     return Started(folder.name, str(folder))
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from kernelpro import __version__, environ
 from kernelpro.api.reporting import report
-from kernelpro.api.runs import find_run, show_run
+from kernelpro.api.runs import find_run, runs_folder, show_run
 from kernelpro.errors import UserError
 from kernelpro.schema.config import Budget, EvaluationConfig, RunConfig
 from kernelpro.schema.event import Event
@@ -77,12 +77,9 @@ def optimize(
         evaluation=evaluation or EvaluationConfig(checks="fast"),
     )
     result = start_run(
-        loaded,
-        config,
-        runs_root=Path(runs_root) if runs_root is not None else environ.runs_root(),
-        cache_root=environ.cache_root(),
+        loaded, config, runs_root=runs_folder(runs_root), cache_root=environ.cache_root(),
         listeners=listeners,
-    )
+    )  # fmt: skip
     write_results(result)
     return result
 

@@ -20,7 +20,7 @@ LATEST = "latest"
 
 def list_runs(runs_root: Path | str | None = None) -> list[RunSummary]:
     """Every run under ``runs_root`` (default: ``KERNELPRO_RUNS`` or ``./runs``), oldest first."""
-    return list_folders(_root(runs_root))
+    return list_folders(runs_folder(runs_root))
 
 
 def find_run(run: Path | str, *, runs_root: Path | str | None = None) -> Path:
@@ -30,7 +30,7 @@ def find_run(run: Path | str, *, runs_root: Path | str | None = None) -> Path:
     """
     if (Path(run) / DATABASE).is_file():
         return Path(run)
-    root, name = _root(runs_root), str(run)
+    root, name = runs_folder(runs_root), str(run)
     names = sorted(path.parent.name for path in root.glob(f"*/{DATABASE}"))
     if name == LATEST and names:
         return root / names[-1]
@@ -82,5 +82,6 @@ def verify_run(run: Path | str, *, runs_root: Path | str | None = None) -> list[
         return store.verify()
 
 
-def _root(runs_root: Path | str | None) -> Path:
+def runs_folder(runs_root: Path | str | None) -> Path:
+    """Where run folders live: as given, else ``KERNELPRO_RUNS``, else ``./runs``."""
     return Path(runs_root) if runs_root is not None else environ.runs_root()

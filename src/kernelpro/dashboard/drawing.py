@@ -14,7 +14,7 @@ from rich.text import Text
 from kernelpro.text import format_us, printable
 from kernelpro.views.focus_view import FocusRow, focus_view
 from kernelpro.views.run import Run
-from kernelpro.views.run_summary import RunSummary, run_summary
+from kernelpro.views.run_summary import RunSummary, compile_over_eager, run_summary
 from kernelpro.views.words import label_words, status_word, stop_word
 
 ACCENT, FAIL, QUIET = "green", "red", "dim"
@@ -153,7 +153,7 @@ def _sides(run: Run, summary: RunSummary) -> Table:
     sides = [*outcome.baselines.items(), (summary.best_id or "best", outcome.latency)]
     for name, latency in sides:
         low, high = latency.ci95_us
-        ratio = summary.eager_us / latency.median_us if summary.eager_us else None
+        ratio = {"eager": 1.0, "compile": compile_over_eager(outcome)}.get(name)
         own = name == summary.best_id
         style = f"bold {ACCENT}" if own and not summary.keep_eager else None
         table.add_row(

@@ -12,6 +12,7 @@ from kernelpro.schema.graph import Graph
 from kernelpro.schema.hardware import Peaks
 from kernelpro.schema.problem import Problem
 from kernelpro.views.run import Run
+from kernelpro.views.run_summary import compile_us
 
 
 class RooflinePoint(NamedTuple):
@@ -83,7 +84,8 @@ def _points(run: Run, flops: float, attainable: float) -> tuple[RooflinePoint, .
     best, path = run.best_id, set(run.path(run.best_id))
     outcome = run.outcome(best) if best else None
     for name, latency in (outcome.baselines if outcome else {}).items():
-        points.append(_point(name, "baseline", latency.median_us, flops, attainable))
+        own = compile_us(outcome) if name == "compile" else None
+        points.append(_point(name, "baseline", own or latency.median_us, flops, attainable))
     for node_id, finished in run.nodes.items():
         measured = run.outcome(node_id)
         if finished.duplicate_of is not None and node_id != best:

@@ -71,7 +71,7 @@ def run_summary(run: Run) -> RunSummary:
         speedup=outcome.speedup if outcome else None,
         speedup_ci95=outcome.speedup_ci95 if outcome else None,
         speedup_over_compile=over_compile(outcome), latency_us=_median(outcome, "candidate"),
-        eager_us=_median(outcome, "eager"), compile_us=_compile_us(outcome),
+        eager_us=_median(outcome, "eager"), compile_us=compile_us(outcome),
         remeasured=best in run.remeasured, checks_passed=checks[True],
         checks_failed=checks[False], checks_not_run=checks[None],
         precision_class=(outcome.correctness.precision_class
@@ -114,6 +114,7 @@ def over_compile(outcome: Outcome | None) -> float | None:
     return outcome.speedup / compiled
 
 
-def _compile_us(outcome: Outcome | None) -> float | None:
+def compile_us(outcome: Outcome | None) -> float | None:
+    """Latency of torch.compile in the terms of the session that timed the candidate."""
     eager, ratio = _median(outcome, "eager"), compile_over_eager(outcome)
     return eager / ratio if eager and ratio else None
