@@ -1,39 +1,28 @@
-"""The two baselines: the reference as written, always; under torch.compile, once per run.
+"""The two baselines: the reference as written, always; under torch.compile, beside full checks.
 
-One warm eager process serves every evaluation; it is started again if it has died. A compiled
+One warm process each serves every evaluation; eager's is started again if it has died. A compiled
 baseline that fails is a remark, not an error.
 """
 
 from __future__ import annotations
 
-import random
-import secrets
-
 from kernelpro.errors import MachineError, UserError
-from kernelpro.evaluation.expectation import Drawer, to_cpu
 from kernelpro.evaluation.subjects import Subjects
-from kernelpro.evaluation.timing import Match, Plan, Side
 from kernelpro.isolation.base import Subject, SubjectFailure
-from kernelpro.schema.config import EvaluationConfig
-from kernelpro.schema.outcome import Latency, Status
+from kernelpro.schema.outcome import Status
 
 EAGER, COMPILE = "eager", "compile"
 
 
 class Baselines:
-    """Owns the baselines' processes and what was measured of them."""
+    """Owns the baselines' processes."""
 
-    def __init__(self, subjects: Subjects, drawer: Drawer, config: EvaluationConfig) -> None:
+    def __init__(self, subjects: Subjects) -> None:
         self._subjects = subjects
-        self._drawer = drawer
-        self._config = config
         self._eager: Subject | None = None
-        self._compiled: Latency | None = None
-        self._tried = False
-        self.compile_speedup: float | None = None
-        """Eager over compiled, from the same match."""
+        self._compiled: Subject | None = None
         self.note = ""
-        """Why there is no compiled baseline, if there is none."""
+        """Why there is no compiled baseline, if it was wanted and there is none."""
 
     def eager(self) -> Subject:
         """The warm eager process; ``UserError`` or ``MachineError`` if it cannot be had."""
@@ -53,49 +42,30 @@ class Baselines:
             self._eager.close()
             self._eager = None
 
-    def compiled(self) -> Latency | None:
-        """Latency under torch.compile, measured on the first call beside eager."""
-        if not self._tried:
-            self._tried = True
+    def compiled(self) -> Subject | None:
+        """The warm process under torch.compile; None once it has failed (``note`` says why)."""
+        if self._compiled is None and not self.note:
+            self._compiled = self._subjects.baseline(compile_mode="default")
             try:
-                self._measure_compiled()
+                self._compiled.load()
             except SubjectFailure as failure:
-                first = failure.message.strip().splitlines() or ["no reason given"]
-                self.note = f"torch.compile baseline failed: {first[0][:300]}"
+                self.drop_compiled(failure)
         return self._compiled
 
-    def measured(self) -> dict[str, Latency]:
-        """The compiled baseline, if it has been measured."""
-        return {} if self._compiled is None else {COMPILE: self._compiled}
+    def drop_compiled(self, failure: SubjectFailure) -> None:
+        """Go on without the compiled baseline, and say why."""
+        first = failure.message.strip().splitlines() or ["no reason given"]
+        self.note = f"torch.compile baseline failed: {first[0][:300]}"
+        if self._compiled is not None:
+            self._compiled.close()
+            self._compiled = None
 
     def close(self) -> None:
         """End the processes."""
         self.restart()
-
-    def _measure_compiled(self) -> None:
-        subject = self._subjects.baseline(compile_mode="default")
-        try:
-            subject.load()
-            rng = random.Random(secrets.randbits(62))
-            sides = [
-                Side(name=EAGER, subject=self.eager()),
-                Side(name=COMPILE, subject=subject),
-            ]
-            match = Match(
-                sides,
-                Plan.from_config(self._config, full=False),
-                refill=lambda _slot: to_cpu(
-                    self._drawer.draw("default", rng.getrandbits(62)).inputs
-                ),
-                verify=lambda *_: None,
-                rng=rng,
-                bytes_per_call=self._drawer.bytes_per_call(),
-            )
-            match.play()
-            self._compiled = sides[1].latency(match.quiet_rounds())
-            self.compile_speedup = match.speedup(sides[1]).value
-        finally:
-            subject.close()
+        if self._compiled is not None:
+            self._compiled.close()
+            self._compiled = None
 
 
 def baseline_error(failure: SubjectFailure) -> UserError | MachineError:

@@ -12,7 +12,7 @@ from typing import Any
 
 from kernelpro.errors import MachineError
 from kernelpro.evaluation import integrity, timing
-from kernelpro.evaluation.baselines import EAGER, Baselines, baseline_error
+from kernelpro.evaluation.baselines import COMPILE, EAGER, Baselines, baseline_error
 from kernelpro.evaluation.expectation import Draw, Drawer, Expectation, to_cpu
 from kernelpro.evaluation.floor import Floor, make_floor
 from kernelpro.evaluation.record import Case
@@ -41,7 +41,9 @@ class Measurement:
         peaks: Peaks | None,
         rng: random.Random,
         inputs_matter: bool,
+        with_compiled: bool,
     ) -> None:
+        """with_compiled: the reference under torch.compile plays in the same match."""
         self._baselines = baselines
         self._drawer = drawer
         self._device = device
@@ -51,8 +53,11 @@ class Measurement:
         self._draws: dict[int, Draw] = {}
         self._expected: dict[tuple[int, int], Expectation] = {}
         self._cases: dict[str, Case] = {}
-        self.eager: Latency | None = None
-        """The baseline's latency in the last match."""
+        self._with_compiled = with_compiled
+        self.latencies: dict[str, Latency] = {}
+        """Of the baselines, in the last match."""
+        self.compile_speedup: float | None = None
+        """Eager over compiled, from the same match."""
 
     def run(self, cases: Sequence[Case], plan: Plan) -> None:
         """Play until every case still in has its numbers; failures go into the cases."""
@@ -62,6 +67,9 @@ class Measurement:
                 self._play(standing, plan)
                 return
             except timing.SideFailed as ended:
+                if ended.side.name == COMPILE:
+                    self._baselines.drop_compiled(ended.failure)
+                    continue
                 if ended.side.name != EAGER:
                     self._cases[ended.side.name].failure = ended.failure
                     continue
@@ -81,6 +89,8 @@ class Measurement:
             case.side = Side(name=f"candidate{number}", subject=case.subject, timer=timer)
             self._cases[case.side.name] = case
             sides.append(case.side)
+        compiled = self._compiled(timer)
+        sides += [compiled] if compiled is not None else []
         match = Match(
             sides,
             plan,
@@ -88,13 +98,23 @@ class Measurement:
             verify=self._verify,
             rng=self._rng,
             bytes_per_call=self._drawer.bytes_per_call(),
+            always_fresh=self._drawer.traits.mutates_inputs,
         )
         with cases[0].stage("time"):
             match.play()
-        self.eager = eager.latency(match.quiet_rounds())
+        used = match.quiet_rounds()
+        self.latencies = {EAGER: eager.latency(used)}
+        if compiled is not None:
+            self.latencies[COMPILE] = compiled.latency(used)
+            self.compile_speedup = match.speedup(compiled).value
         for case in cases:
             with case.stage("integrity"), timing.attributed(case.side):
                 self._conclude(case, match, eager)
+
+    def _compiled(self, timer: str) -> Side | None:
+        """The compiled baseline's side, if it is wanted and can be had."""
+        subject = self._baselines.compiled() if self._with_compiled else None
+        return None if subject is None else Side(name=COMPILE, subject=subject, timer=timer)
 
     def _conclude(self, case: Case, match: Match, eager: Side) -> None:
         examination, side = case.examination, case.side

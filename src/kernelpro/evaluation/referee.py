@@ -19,7 +19,7 @@ import torch
 from kernelpro.build.checks import check_source
 from kernelpro.errors import UserError
 from kernelpro.evaluation import controls, environment, record
-from kernelpro.evaluation.baselines import EAGER, Baselines
+from kernelpro.evaluation.baselines import Baselines
 from kernelpro.evaluation.examination import Examination
 from kernelpro.evaluation.expectation import Drawer
 from kernelpro.evaluation.measurement import Measurement
@@ -31,7 +31,7 @@ from kernelpro.evaluation.timing import Plan
 from kernelpro.isolation.base import SubjectFailure
 from kernelpro.schema.config import EvaluationConfig
 from kernelpro.schema.hardware import Device, Peaks
-from kernelpro.schema.outcome import Latency, Outcome, Stage, Status
+from kernelpro.schema.outcome import Outcome, Stage, Status
 from kernelpro.schema.problem import Problem
 
 SUSPICIOUS_SPEEDUP = 10.0
@@ -73,10 +73,10 @@ class Referee:
         self._subjects = Subjects(
             self.reference, config, device, threads=self.threads, cache_root=cache_root
         )
-        self._baselines = Baselines(self._subjects, self.drawer, config)
+        self._baselines = Baselines(self._subjects)
         self._controls: dict[str, list[str]] | None = None
         self._jitters = bool(self.reference.initial_state)
-        self._eager_latency: Latency | None = None
+        self._measured: Measurement | None = None
 
     def __enter__(self) -> Referee:
         self._baselines.eager()
@@ -117,8 +117,6 @@ class Referee:
                 case.warn("suspiciously fast: the full set of checks was run")
                 self._examine(case)
                 self._measure([case])
-            if case.failure is None and self.config.compile_baseline:
-                self._baselines.compiled()
             return self._outcome(case)
         finally:
             case.close()
@@ -225,10 +223,10 @@ class Referee:
             peaks=self.peaks,
             rng=random.Random(secrets.randbits(62)),
             inputs_matter=not all("stale" in c for c in self._passing_controls().values()),
+            with_compiled=full and self.config.compile_baseline,
         )
         measurement.run(standing, Plan.from_config(self.config, full=full))
-        if measurement.eager is not None:
-            self._eager_latency = measurement.eager
+        self._measured = measurement
 
     def _suspicious(self, case: Case) -> bool:
         if case.failure is not None or case.speedup is None:
@@ -272,13 +270,12 @@ class Referee:
         return others if full else rng.sample(others, min(1, len(others)))
 
     def _outcome(self, case: Case) -> Outcome:
-        baselines = self._baselines.measured()
-        if self._eager_latency is not None:
-            baselines = {EAGER: self._eager_latency, **baselines}
+        measured = self._measured
+        baselines = dict(measured.latencies) if measured is not None else {}
         if self._baselines.note:
             case.warn(self._baselines.note)
-        if self._baselines.compile_speedup is not None:
-            case.evidence["compile_speedup_over_eager"] = self._baselines.compile_speedup
+        if measured is not None and measured.compile_speedup is not None:
+            case.evidence["compile_speedup_over_eager"] = measured.compile_speedup
         sandbox = case.loaded.active_sandbox if case.loaded is not None else ()
         facts = environment.describe(self.device, threads=self.threads, sandbox=sandbox)
         return record.outcome(case, baselines=baselines, environment=facts)
