@@ -38,7 +38,7 @@ docs: setup ## Rebuild the generated reference pages
 	$(BIN)/python scripts/generate_docs.py
 
 bench: setup ## Measure the CPU numbers of the README
-	$(BIN)/python benchmarks/cpu.py
+	$(BIN)/python benchmarks/examples.py --device cpu --out benchmarks/results/cpu.json
 
 clean: ## Remove the environment and caches
 	rm -rf $(VENV) .setup-stamp .mypy_cache .ruff_cache .pytest_cache
