@@ -6,6 +6,7 @@ Ends early by raising ``SubjectFailure`` with the status the evidence calls for.
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import random
 import time
@@ -230,6 +231,8 @@ class Examination:
     def _run(self, expected: Sequence[Expectation], calls: Sequence[Call]) -> None:
         for slot, item in enumerate(expected):
             self.subject.write_inputs(slot, to_cpu(item.draw.inputs))
+        if self.drawer.traits.mutates_inputs:
+            calls = [dataclasses.replace(call, fresh_address=True) for call in calls]
         block = self.subject.run(calls)
         if len(calls) > 1 and block.flags.get("late_writes"):
             # Written by a later call, or by something that outlives the call? One call tells.

@@ -199,10 +199,10 @@ class Comparison:
 
 def _probe(side: Side) -> tuple[tuple[float, float], tuple[float, float]]:
     """Slot 0 holds new values: (new, seen again) in a warm block, and (single, in a block)."""
-    warm = [Call(slot=1), Call(slot=1)]
-    block = side.subject.run([*warm, Call(slot=0), *[Call(slot=0)] * FEWEST])
+    warm, new = [side.call(1)] * 2, side.call(0)
+    block = side.subject.run([*warm, new, *[new] * FEWEST])
     times = [microseconds(sample) for sample in block.samples]
-    single = microseconds(side.subject.run([Call(slot=2)]).samples[0])
+    single = microseconds(side.subject.run([side.call(2)]).samples[0])
     seen = min(times[3:])
     return (times[2], seen), (single, seen)
 

@@ -17,7 +17,6 @@ from kernelpro.evaluation.expectation import Draw, Drawer, Expectation, to_cpu
 from kernelpro.evaluation.floor import Floor, make_floor
 from kernelpro.evaluation.record import Case
 from kernelpro.evaluation.timing import Match, Plan, Side
-from kernelpro.isolation.base import Call
 from kernelpro.schema.hardware import Device, Peaks
 from kernelpro.schema.outcome import Latency
 
@@ -80,13 +79,16 @@ class Measurement:
 
     def _play(self, cases: Sequence[Case], plan: Plan) -> None:
         timer = "monotonic" if self._device.kind == "cpu" else "cuda_event"
-        eager = Side(name=EAGER, subject=self._baselines.eager(), timer=timer)
+        fresh = self._drawer.traits.mutates_inputs
+        eager = Side(name=EAGER, subject=self._baselines.eager(), timer=timer, always_fresh=fresh)
         sides = [eager]
         self._cases.clear()
         for number, case in enumerate(cases):
             if case.subject is None:
                 raise MachineError("a case without a process was to be timed")
-            case.side = Side(name=f"candidate{number}", subject=case.subject, timer=timer)
+            case.side = Side(
+                name=f"candidate{number}", subject=case.subject, timer=timer, always_fresh=fresh
+            )
             self._cases[case.side.name] = case
             sides.append(case.side)
         compiled = self._compiled(timer)
@@ -98,7 +100,6 @@ class Measurement:
             verify=self._verify,
             rng=self._rng,
             bytes_per_call=self._drawer.bytes_per_call(),
-            always_fresh=self._drawer.traits.mutates_inputs,
         )
         with cases[0].stage("time"):
             match.play()
@@ -125,7 +126,7 @@ class Measurement:
         integrity.examine_values(findings, side, eager, match.write)
         count = int(CLOCK_BLOCK_US / (side.typical_us() + eager.typical_us()))
         count = max(1, min(count, len(side.rounds[-1])))
-        calls = [Call(slot=self._rng.randrange(timing.SLOTS)) for _ in range(count)]
+        calls = [side.call(self._rng.randrange(timing.SLOTS)) for _ in range(count)]
         integrity.examine_clocks(findings, side, eager, calls)
         floor = self._floor(examination.state)
         integrity.examine_floor(findings, floor, side)

@@ -55,6 +55,8 @@ class Side:
     name: str
     subject: Subject
     timer: str = "monotonic"
+    always_fresh: bool = False
+    """Every call gets a copy of its inputs: for problems that change them in place."""
     warm_us: float = 0.0
     """Quickest call of the warm-up: other load on the machine only adds time."""
     stable: bool = True
@@ -66,6 +68,10 @@ class Side:
     seen_values: list[float] = field(default_factory=list)
     """... and calls on values seen before."""
     blocks: list[Block] = field(default_factory=list)
+
+    def call(self, slot: int, *, fresh: bool = False) -> Call:
+        """A call on ``slot``."""
+        return Call(slot=slot, fresh_address=fresh or self.always_fresh)
 
     def typical_us(self) -> float:
         """Median of the last round; before the first, the quickest call of the warm-up."""
@@ -220,7 +226,8 @@ class Match:
         started, medians = time.perf_counter(), list[float]()
         quickest = float("inf")
         while True:
-            calls = [Call(slot=self._rng.randrange(SLOTS)) for _ in range(self._rng.randint(1, 4))]
+            count = self._rng.randint(1, 4)
+            calls = [side.call(self._rng.randrange(SLOTS)) for _ in range(count)]
             block = side.subject.run(calls)
             values = [microseconds(sample) for sample in block.samples]
             quickest = min(quickest, *values)
@@ -260,16 +267,13 @@ class Match:
         self._unseen.discard(slot)
         for side in self.sides:
             with attributed(side):
-                block = side.subject.run([Call(slot=slot)])
+                block = side.subject.run([side.call(slot)])
             side.lone.append(microseconds(block.samples[0]))
             side.blocks.append(block)
 
     def _compose(self) -> list[Call]:
         return [
-            Call(
-                slot=self._rng.randrange(SLOTS),
-                fresh_address=self._rng.random() < FRESH_SHARE,
-            )
+            self.sides[0].call(self._rng.randrange(SLOTS), fresh=self._rng.random() < FRESH_SHARE)
             for _ in range(self._count())
         ]
 
