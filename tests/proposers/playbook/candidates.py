@@ -72,9 +72,9 @@ def compare(
     if spoil is not None:
         spoil(inputs)
     torch.manual_seed(seed)
-    reference = module["Model"]()
+    reference = module["Model"](*module["get_init_inputs"]())
     torch.manual_seed(seed)
-    candidate = module["ModelNew"]()
+    candidate = module["ModelNew"](*module["get_init_inputs"]())
     assert list(reference.state_dict()) == list(candidate.state_dict())
     kept = [i.clone() if isinstance(i, torch.Tensor) else i for i in inputs]
     with torch.no_grad():

@@ -17,16 +17,21 @@ REFERENCE = {
     "sqrt": torch.sqrt, "tanh": torch.tanh, "erf": torch.erf, "sin": torch.sin, "cos": torch.cos,
     "rsqrt": torch.rsqrt, "sigmoid": torch.sigmoid, "silu": F.silu, "softplus": F.softplus,
     "mish": F.mish, "gelu": F.gelu, "gelu_tanh": functools.partial(F.gelu, approximate="tanh"),
+    "exp2": torch.exp2, "log2": torch.log2, "log10": torch.log10, "sinh": torch.sinh,
+    "cosh": torch.cosh,
 }  # fmt: skip
 RANGES = {
     "exp": (-87.0, 88.7), "expm1": (-20, 88), "tanh": (-10, 10), "erf": (-5, 5),
     "sin": (-8000, 8000), "cos": (-8000, 8000), "sigmoid": (-80, 80), "silu": (-80, 80),
     "gelu": (-9, 9), "gelu_tanh": (-9, 9), "softplus": (-80, 30), "mish": (-80, 30),
     "log": (1e-30, 1e6), "sqrt": (0, 1e9), "rsqrt": (1e-30, 1e9), "log1p": (-0.99, 1e5),
+    "exp2": (-125, 127), "log2": (1e-30, 1e6), "log10": (1e-30, 1e6), "sinh": (-80, 80),
+    "cosh": (-80, 80),
 }  # fmt: skip
 ULP = {
     "exp": 1.1, "log": 1.1, "expm1": 2, "log1p": 1.5, "sqrt": 0.51, "tanh": 1.5, "erf": 2.6,
     "sin": 1.6, "cos": 1.6, "rsqrt": 1.6, "sigmoid": 2.6, "silu": 2.6, "softplus": 2.1, "mish": 4.2,
+    "exp2": 1.6, "log2": 2.1, "log10": 2.1, "sinh": 3, "cosh": 3,
 }  # fmt: skip
 COUNT = 1 << 16
 

@@ -94,6 +94,10 @@ def literal(value: float | int | bool | None, dtype: str) -> str:
 def vector(node: Node, args: list[str], kernel: Kernel) -> str:
     """A compute node as an expression on vectors."""
     op = node.op
+    if op == "div":
+        return f"k_divide({args[0]}, {args[1]})"
+    if op == "reciprocal":
+        return f"k_divide(splat(1.0f), {args[0]})"
     if op in _INFIX:
         return f"({args[0]} {_INFIX[op]} {args[1]})"
     if op in _LOGIC:
@@ -104,8 +108,6 @@ def vector(node: Node, args: list[str], kernel: Kernel) -> str:
         return f"(-{args[0]})"
     if op == "copy":
         return args[0]
-    if op == "reciprocal":
-        return f"(1.0f / {args[0]})"
     if op == "where":
         return f"({args[0]} ? {args[1]} : {args[2]})"
     if op == "isnan":

@@ -13,6 +13,8 @@ from kernelpro.proposers.playbook.plan.operators import COMPUTE
 
 STAGE_LIMIT_BYTES = 256 << 10
 """Largest scratch row on a thread's stack (chosen: half of a common L2)."""
+_NEEDS = {"isinf": "abs", "div": "divide", "reciprocal": "divide"}
+"""Compute operators whose expression calls a function of another name."""
 HEAVY = 8.0
 """Operator weight from which a value is staged rather than computed again (chosen)."""
 
@@ -67,8 +69,8 @@ class KernelText:
         self.streamed = {s.access.buffer for s in self.kernel.stores if self._streams(s)}
         self.staged = self._staged()
         self.functions = {
-            n.op for n in self.kernel.nodes if n.kind == "compute" and n.op in COMPUTE
-        } | ({"abs"} if any(n.op == "isinf" for n in self.kernel.nodes) else set())
+            _NEEDS.get(n.op, n.op) for n in self.kernel.nodes if n.kind == "compute"
+        }
 
     @property
     def shape(self) -> str:

@@ -30,6 +30,8 @@ class CpuKnobs:
     staging: Literal["none", "heavy", "all"] = "heavy"
     """Row values kept in a scratch row between passes: none, those with transcendental
     functions, or all."""
+    prefetch: bool = False
+    """Row reductions ask for the next row while they finish the present one from the cache."""
     fast_math: tuple[str, ...] = ()
     """Functions computed by shorter approximations (2 ulp, no denormal results)."""
     flush_denormals: bool = False

@@ -8,10 +8,11 @@ case of fewer rows than threads.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from kernelpro.proposers.playbook.cpu.accumulate import FOLD_VECTORS, Accumulator
-from kernelpro.proposers.playbook.cpu.kernel import KernelText, Lines
+from kernelpro.proposers.playbook.cpu.kernel import KernelText, Lines, c_name
 
 ROW_BLOCK = 16384
 """Elements of a row between two folds of its sums, and the chunk of a split row."""
@@ -185,8 +186,10 @@ def _row(k: KernelText) -> Nest:
     out.open("for (int64_t t = begin; t < end; ++t)")
     decode(k, out, "t", k.outer)
     evaluate(k, out, [i for i in rows if k.stages[i] == 0], k.outer)
-    for index in range(max(k.last_passes().values(), default=0) + 1):
-        row_pass(k, out, index, first="0", last=None)
+    last = max(k.last_passes().values(), default=0)
+    ahead = _next_row(k, out) if k.knobs.prefetch and last > 0 and k.vector else []
+    for index in range(last + 1):
+        row_pass(k, out, index, first="0", last=None, ahead=ahead if index == last else [])
         for a, r in zip(*_reduces(k, index), strict=True):
             target = f"{a.name}_total" if a.float_sum else f"{a.name}_0"
             out(f"const {k.type_of(r)} v{r} = {a.across(target)};")
@@ -195,6 +198,33 @@ def _row(k: KernelText) -> Nest:
     out.close()
     out.close()
     return Nest("\n".join(out.text), math.prod(k.axes[a].size for a in k.outer))
+
+
+def _next_row(k: KernelText, out: Lines) -> list[int]:
+    """Pointers ``f<node>`` to the next task's data; the nodes whose lines are worth asking for.
+
+    Later passes run from the cache: the memory would idle meanwhile.
+    """
+    nodes = [
+        i for i in k.pass_nodes(0, set())
+        if (a := k.kernel.nodes[i].access) is not None and k.kernel.nodes[i].kind == "load"
+        and a.strides[k.lane] == 1 and any(a.strides[x] for x in k.outer)
+    ]  # fmt: skip
+    if not nodes:
+        return []
+    for i in nodes:
+        access = k.kernel.nodes[i].access
+        assert access is not None
+        out(f"decltype({c_name(access.buffer)} + 0) f{i};")
+    out.open("")
+    out("const int64_t next = t + 1 < end ? t + 1 : t;")
+    decode(k, out, "next", k.outer)
+    for i in nodes:
+        access = k.kernel.nodes[i].access
+        assert access is not None
+        out(f"f{i} = {k.pointer(access, k.outer)};")
+    out.close()
+    return nodes
 
 
 def _reduces(k: KernelText, index: int) -> tuple[list[Accumulator], list[int]]:
@@ -217,8 +247,13 @@ def row_stores(k: KernelText, out: Lines) -> None:
                 out(f"*({pointer}) = {value}[0]{' & 1' if kind == 'bool' else ''};")
 
 
-def row_pass(k: KernelText, out: Lines, index: int, *, first: str, last: str | None) -> None:
+def row_pass(
+    k: KernelText, out: Lines, index: int, *, first: str, last: str | None,
+    ahead: Sequence[int] = (),
+) -> None:  # fmt: skip
     """One pass over the reduced axes; chunks ``first .. last`` of them (None = all).
+
+    ``ahead``: loads of the next row to ask for meanwhile.
 
     Leaves accumulators ``a<node>_0`` (and ``a<node>_total`` for float sums) in scope.
     """
@@ -247,6 +282,11 @@ def row_pass(k: KernelText, out: Lines, index: int, *, first: str, last: str | N
     open_body(out, "".join(f", {a.type}& {a.name}" for a in accs))
     if k.staged:
         out(f"const int64_t at = {_scratch_index(k)};")
+    for n in ahead:
+        access = k.kernel.nodes[n].access
+        assert access is not None
+        terms = [f"f{n}", *(f"i{a} * {access.strides[a]}" for a in k.over if access.strides[a])]
+        out(f"__builtin_prefetch({' + '.join(terms)} + j, 0, 2);")
     lane_values(k, out, inner, skip=taken)
     for n in inner:
         if n in k.staged and n not in taken and k.first_pass(n) == index:

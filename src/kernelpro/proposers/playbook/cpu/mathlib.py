@@ -2,7 +2,7 @@
 
 Polynomials are our own weighted minimax fits (Lawson iteration on Chebyshev nodes). Errors are
 the largest seen against double precision over the whole range (``test_mathlib``): sqrt 0.5 ulp;
-exp, log 1.1; log1p, tanh, sin, cos, rsqrt 1.5; expm1, softplus 2; erf, sigmoid, silu 2.5; mish 4.
+exp, log 1.1; log1p, tanh, sin, cos, rsqrt 1.5; expm1, softplus, log2, log10 2; erf, sigmoid, silu 2.5; sinh, cosh 3; mish 4.
 gelu is held to torch's own absolute error instead (its far tail is exact zero in both). NaN,
 infinities, signed zeros and denormal results behave as in libm. ``FAST`` variants trade denormal
 results for speed.
@@ -10,7 +10,7 @@ results for speed.
 
 from __future__ import annotations
 
-_EXP = """\
+_EXP_POLY = """\
 INLINE F exp_poly(F r) {  // e^r on +-ln2/2
   F q = r * 0x1.6db4e4p-10f + 0x1.123be0p-7f;
   q = q * r + 0x1.55545ep-5f;
@@ -18,6 +18,9 @@ INLINE F exp_poly(F r) {  // e^r on +-ln2/2
   q = q * r + 0.5f;
   return q * (r * r) + r + 1.0f;
 }
+"""
+
+_EXP = """\
 INLINE F k_exp(F x) {
   F c = x > 89.0f ? splat(89.0f) : x;
   I gone = c < -104.0f;  // kept out of the scaling: underflow there costs a microcode assist
@@ -122,6 +125,19 @@ INLINE F k_sqrt(F x) {
 }
 """
 
+_DIVIDE_FAST = """\
+INLINE F k_divide(F a, F b) {  // 3 ulp: reciprocal estimate and one Newton step
+#if defined(__AVX512F__)
+  if constexpr (W == 16) {
+    F y = as<F>(_mm512_rcp14_ps(as<__m512>(b)));
+    F better = y * (2.0f - b * y);
+    return a * (better == better ? better : y);
+  }
+#endif
+  return a / b;
+}
+"""
+
 _RSQRT_FAST = """\
 INLINE F k_rsqrt(F x) {  // 2 ulp: estimate and one Newton step
 #if defined(__AVX512F__)
@@ -144,7 +160,7 @@ INLINE F k_tanh(F x) {
   q = q * z + 0x1.1109dcp-3f;
   q = q * z - 0x1.55553ep-2f;
   F near = size + size * (z * q);
-  F far = 1.0f - 2.0f / (k_exp(2.0f * size) + 1.0f);
+  F far = 1.0f - k_divide(splat(2.0f), k_exp(2.0f * size) + 1.0f);
   return as_float(bits(size < 0.6f ? near : far) | (bits(x) & (int32_t)0x80000000));
 }
 """
@@ -171,6 +187,31 @@ INLINE F k_erf(F x) {
   F far = 1.0f - k_exp(-g);
   far = as_float(bits(far) | (bits(x) & (int32_t)0x80000000));
   return size < 0.875f ? near : far;
+}
+"""
+
+_EXP2 = """\
+INLINE F k_exp2(F x) {  // the whole part is exact: only the fraction goes through e^x
+  F c = x > 129.0f ? splat(129.0f) : x;
+  I gone = c < -150.0f;
+  c = gone ? F{} : c;
+  F n = k_round(c);
+  I e = __builtin_convertvector(n == n ? n : F{}, I);
+  I half = e >> 1;
+  F y = exp_poly((c - n) * 0x1.62e430p-1f);
+  y = y * as_float((half + 127) << 23) * as_float((e - half + 127) << 23);
+  return gone ? F{} : y;
+}
+"""
+
+_SINH = """\
+INLINE F k_sinh(F x) {
+  F size = as_float(bits(x) & 0x7fffffff);
+  F e = k_expm1(size);
+  F near = 0.5f * (e + k_divide(e, e + 1.0f));
+  F r = k_exp(0.5f * size);  // e^size alone would overflow too early
+  F far = 0.5f * r * r;
+  return as_float(bits(size > 20.0f ? far : near) | (bits(x) & (int32_t)0x80000000));
 }
 """
 
@@ -255,26 +296,35 @@ INLINE F k_{name}(F x) {{
 
 
 FUNCTIONS: dict[str, tuple[str, tuple[str, ...]]] = {
-    "exp": (_EXP, ()), "log": (_LOG, ()), "expm1": (_EXPM1, ("exp",)),
-    "log1p": (_LOG1P, ("log",)), "sqrt": (_SQRT, ()), "tanh": (_TANH, ("exp",)),
+    "exp_poly": (_EXP_POLY, ()), "exp": (_EXP, ("exp_poly",)), "log": (_LOG, ()),
+    "expm1": (_EXPM1, ("exp",)),
+    "log1p": (_LOG1P, ("log",)), "sqrt": (_SQRT, ()), "tanh": (_TANH, ("exp", "divide")),
     "erf": (_ERF, ("exp",)), "sincos": (_SINCOS, ("reduce",)),
     "sin": (_sine("sin", 0), ("sincos",)), "cos": (_sine("cos", 1), ("sincos",)),
     "rsqrt": ("INLINE F k_rsqrt(F x) { return 1.0f / k_sqrt(x); }\n", ("sqrt",)),
-    "exp2": ("INLINE F k_exp2(F x) {\n"
-             "  F y;\n  for (int i = 0; i < W; ++i) y[i] = __builtin_exp2f(x[i]);\n"
-             "  return y;\n}\n", ()),
-    "sigmoid": ("INLINE F k_sigmoid(F x) { return 1.0f / (1.0f + k_exp(-x)); }\n", ("exp",)),
-    "silu": ("INLINE F k_silu(F x) { return x / (1.0f + k_exp(-x)); }\n", ("exp",)),
+    "divide": ("INLINE F k_divide(F a, F b) { return a / b; }\n", ()),
+    "exp2": (_EXP2, ("exp_poly", "round")),
+    "log2": ("INLINE F k_log2(F x) { return k_log(x) * 0x1.715476p+0f; }\n", ("log",)),
+    "log10": ("INLINE F k_log10(F x) { return k_log(x) * 0x1.bcb7b2p-2f; }\n", ("log",)),
+    "sinh": (_SINH, ("expm1", "divide")),
+    "cosh": ("INLINE F k_cosh(F x) {  // e^x alone would overflow too early\n"
+             "  F r = k_exp(0.5f * as_float(bits(x) & 0x7fffffff));\n"
+             "  F h = 0.5f * r * r;\n"
+             "  return h + k_divide(splat(0.25f), h);\n}\n", ("exp", "divide")),
+    "sigmoid": ("INLINE F k_sigmoid(F x) { return k_divide(splat(1.0f), 1.0f + k_exp(-x)); }\n",
+                ("exp", "divide")),
+    "silu": ("INLINE F k_silu(F x) { return k_divide(x, 1.0f + k_exp(-x)); }\n",
+             ("exp", "divide")),
     "gelu": (_GELU, ("exp",)),
     "gelu_tanh": (
         "INLINE F k_gelu_tanh(F x) {  // x * sigmoid(2 u), the same function\n"
         "  F u = 0x1.988454p-1f * (x + 0x1.6e4e26p-5f * x * x * x);\n"
-        "  return x / (1.0f + k_exp(-2.0f * u));\n}\n", ("exp",)),
+        "  return k_divide(x, 1.0f + k_exp(-2.0f * u));\n}\n", ("exp", "divide")),
     "softplus": ("INLINE F k_softplus(F x) { return k_log1p(k_exp(x)); }\n", ("exp", "log1p")),
     "mish": ("INLINE F k_mish(F x) {  // tanh(log(1 + e^x)) = n / (n + 2), n = e (e + 2)\n"
              "  F e = k_exp(x > 20.0f ? splat(20.0f) : x);\n"
              "  F n = e * (e + 2.0f);\n"
-             "  return x > 20.0f ? x : x * (n / (n + 2.0f));\n}\n", ("exp",)),
+             "  return x > 20.0f ? x : x * k_divide(n, n + 2.0f);\n}\n", ("exp", "divide")),
     "sign": ("INLINE F k_sign(F x) {\n"
              "  return (x > 0.0f ? splat(1.0f) : F{}) - (x < 0.0f ? splat(1.0f) : F{});\n}\n", ()),
     "abs": ("INLINE F k_abs(F x) { return as_float(bits(x) & 0x7fffffff); }\n", ()),
@@ -288,18 +338,15 @@ FUNCTIONS: dict[str, tuple[str, tuple[str, ...]]] = {
                   "  }\n  return r;\n}\n", ()),
     **{name: (_rounding(name), ()) for name in _ROUNDING},
     **{name: (_lanewise(name), ()) for name in (
-        "log2", "log10", "tan", "asin", "acos", "atan", "sinh", "cosh", "asinh", "acosh",
-        "atanh", "erfc")},
+        "tan", "asin", "acos", "atan", "asinh", "acosh", "atanh", "erfc")},
     **{name: (_lanewise(name, 2), ()) for name in ("pow", "atan2", "fmod")},
 }  # fmt: skip
 """Name -> (C++ text, names it needs first). ``reduce`` and ``half`` are prelude parts."""
 
-FAST = {"exp": (_EXP_FAST, ()), "rsqrt": (_RSQRT_FAST, ("sqrt",))}
+FAST = {
+    "exp": (_EXP_FAST, ()), "rsqrt": (_RSQRT_FAST, ("sqrt",)), "divide": (_DIVIDE_FAST, ()),
+}  # fmt: skip
 """Replacements under approximate math."""
-
-LIBM = {"sin": (_lanewise("sin"), ()), "cos": (_lanewise("cos"), ())}
-"""Replacements when vector mathematics is off for a function (repair)."""
-
 
 def required(names: set[str], *, fast: frozenset[str]) -> tuple[list[str], set[str]]:
     """Function texts for ``names`` in dependency order, and the prelude parts they need.

@@ -33,7 +33,8 @@ class CpuBackend:
     neighbours = (
         "own_matmul", "library_matmul", "unroll_more", "more_accumulators", "reduce_passes",
         "plain_stores", "streaming_stores", "smaller_tile", "larger_tile", "block_for_cache",
-        "larger_chunk", "two_pass", "approximate_math", "unroll_less", "narrow_vectors",
+        "larger_chunk", "prefetch_rows", "two_pass", "approximate_math",
+        "hoist_division", "unroll_less", "narrow_vectors",
         "fewer_threads", "use_threads", "split_kernels",
     )  # fmt: skip
 
@@ -159,6 +160,8 @@ _MOVES: dict[str, Callable[[CpuKnobs, Task], CpuKnobs | None]] = {
     "larger_tile": lambda k, t: _tile(k, t, larger=True),
     "smaller_tile": lambda k, t: _tile(k, t, larger=False),
     "approximate_math": lambda k, _: replace(k, fast_math=tuple(sorted(FAST))),
+    "hoist_division": lambda k, _: replace(k, fast_math=tuple(sorted({*k.fast_math, "divide"}))),
+    "prefetch_rows": lambda k, _: replace(k, prefetch=True),
     "flush_denormals": lambda k, _: replace(k, flush_denormals=True),
     "streaming_stores": lambda k, _: replace(
         k, streaming=True, stream_bytes=1 << 20 if k.streaming else k.stream_bytes),
