@@ -132,11 +132,11 @@ def reshape(
         return None
     result: list[Dim] = []
     for old_part, new_part in groups:
-        if len(old_part) == 1 and len(new_part) == 1:
-            result.append(dims[old_part[0]])
+        members = [dims[i] for i in old_part if old[i] > 1]
+        if len(members) == 1 and sum(shape[i] > 1 for i in new_part) == 1:
+            result += [members[0] if shape[i] > 1 else () for i in new_part]
             continue
-        members = [dims[i] for i in old_part]
-        if any(isinstance(d, Free) and d.size > 1 for d in members):
+        if any(isinstance(d, Free) for d in members):
             return None
         atoms = [a for d in members if not isinstance(d, Free) for a in d]
         pieces: list[Dim] = []
