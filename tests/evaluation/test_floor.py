@@ -8,7 +8,7 @@ import pytest
 from problems_for_tests import make
 
 from kernelpro.evaluation.expectation import Drawer, Expectation
-from kernelpro.evaluation.floor import Floor, compulsory_bytes, make_floor
+from kernelpro.evaluation.floor import Floor, compulsory_bytes, confirmed, make_floor
 from kernelpro.evaluation.reference import Reference
 from kernelpro.hardware import probe
 from kernelpro.schema.hardware import Peaks
@@ -51,6 +51,14 @@ def test_small_problems_run_at_cache_speed_and_large_ones_at_memory_speed() -> N
     assert cold.us == pytest.approx(800.0) and warm.us == pytest.approx(80.0)
     assert cold.impossible(100.0) and not cold.impossible(500.0)
     assert cold.share(1600.0) == pytest.approx(0.5)
+
+
+def test_a_calibration_that_is_too_low_is_corrected_before_anyone_is_accused() -> None:
+    wrong = Floor(us=1e6, bytes=1 << 20, gb_s=1e-3, level="memory", margin=0.5)
+    right = confirmed(wrong, "cpu")
+    assert right.gb_s > 0.1 and right.us < 1e5
+    fast = Floor(us=1e-3, bytes=1 << 20, gb_s=1e6, level="memory", margin=0.5)
+    assert confirmed(fast, "cpu") == dataclasses.replace(fast, us=(1 << 20) / 1e9)
 
 
 def test_without_a_measured_rate_there_is_a_reason_and_no_floor() -> None:

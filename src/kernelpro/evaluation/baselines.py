@@ -60,6 +60,11 @@ class Baselines:
             self._compiled.close()
             self._compiled = None
 
+    def disturbance(self, median_us: float) -> float:
+        """This eager median over the smallest one seen so far: 1.0 = as quiet as it gets."""
+        self._quietest_us = min(self._quietest_us, median_us)
+        return median_us / self._quietest_us
+
     def close(self) -> None:
         """End the processes."""
         self.restart()

@@ -6,6 +6,8 @@ play can give. Being generous here costs little: a faked time is usually off by 
 
 from __future__ import annotations
 
+import dataclasses
+import time
 from dataclasses import dataclass
 
 import torch
@@ -18,6 +20,11 @@ from kernelpro.schema.hardware import Device, Peaks
 MARGIN = {"cpu": 0.5, "cuda": 0.9}
 """Chosen. A time below margin x floor is impossible. Measured CPU peaks swing with the machine's
 other load (EVAL_PITFALLS 86: by 2x); HBM bandwidth does not."""
+
+
+CONFIRM_BYTES = 512 << 20
+CONFIRM_COPIES = 7
+"""Chosen. Size and number of the copies that must agree before a time is called impossible."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,6 +76,30 @@ def make_floor(
         level="memory" if cold else "cache",
         margin=MARGIN[device.kind],
     )
+
+
+def confirmed(floor: Floor, device: str) -> Floor:
+    """``floor`` at the rate a copy reaches right now, if that is higher than the calibrated one.
+
+    Asked before a candidate is called impossible: a calibration taken on a busy machine is low.
+    """
+    size = max(1, min(floor.bytes // 2, CONFIRM_BYTES))
+    source = torch.ones(size, dtype=torch.uint8, device=device)
+    target = torch.empty_like(source)
+    best = float("inf")
+    for _ in range(CONFIRM_COPIES):
+        _synchronize(device)
+        start = time.perf_counter()
+        target.copy_(source)
+        _synchronize(device)
+        best = min(best, time.perf_counter() - start)
+    rate = max(floor.gb_s, 2e-9 * size / best)
+    return dataclasses.replace(floor, gb_s=rate, us=floor.bytes / (rate * 1e3))
+
+
+def _synchronize(device: str) -> None:
+    if device.startswith("cuda"):
+        torch.cuda.synchronize(device)
 
 
 def compulsory_bytes(expected: Expectation, *, inputs_matter: bool = True) -> int:

@@ -47,7 +47,7 @@ REUSE_MIN_US = 50.0
 LONE_RATIO, LONE_MIN_US = 4.0, 500.0
 """Chosen. Single calls may be slower (cold caches, sleeping thread pools) than calls of a block;
 beyond this, work for later calls was done in earlier ones."""
-CLOCK_SLACK_US, CLOCK_SLACK_SHARE = 500.0, 0.25
+CLOCK_SLACK_US, CLOCK_SLACK_SHARE = 500.0, 1.0
 """Chosen. Unclaimed time of a block that scheduling explains, and as a share of the baseline's."""
 CLOCK_ATTEMPTS = 24
 CLOCK_PAUSE_S = 0.01
@@ -225,7 +225,7 @@ def examine_clocks(findings: Findings, side: Side, baseline: Side, calls: Sequen
         _compare_device_clock(findings, block)
         hidden = min(hidden, _unclaimed(block))
         claimed = min(claimed, sum(sample.host_us for sample in block.samples))
-        slack = max(claimed, CLOCK_SLACK_US * crowding(), CLOCK_SLACK_SHARE * usual)
+        slack = max(claimed, max(CLOCK_SLACK_US, CLOCK_SLACK_SHARE * usual) * crowding())
         caught = hidden - usual > slack or hidden < -CLOCK_SLACK_US
         if attempt and not caught:
             break

@@ -14,7 +14,7 @@ from kernelpro.errors import MachineError
 from kernelpro.evaluation import integrity, timing
 from kernelpro.evaluation.baselines import COMPILE, EAGER, Baselines, baseline_error
 from kernelpro.evaluation.expectation import Draw, Drawer, Expectation, to_cpu
-from kernelpro.evaluation.floor import Floor, make_floor
+from kernelpro.evaluation.floor import Floor, confirmed, make_floor
 from kernelpro.evaluation.record import Case
 from kernelpro.evaluation.timing import Match, Plan, Side
 from kernelpro.schema.hardware import Device, Peaks
@@ -109,6 +109,12 @@ class Measurement:
             self.latencies[COMPILE] = compiled.latency(used)
             self.compile_speedup = match.speedup(compiled).value
         for case in cases:
+            case.evidence["baseline_disturbance"] = disturbance
+            if disturbance > timing.DISTURBED:
+                case.warn(
+                    f"the baseline ran {disturbance:.2g}x slower than in an earlier evaluation: "
+                    "the machine was busy, measure again before believing the speed-up"
+                )
             with case.stage("integrity"), timing.attributed(case.side):
                 self._conclude(case, match, eager)
 
@@ -129,6 +135,8 @@ class Measurement:
         calls = [side.call(self._rng.randrange(timing.SLOTS)) for _ in range(count)]
         integrity.examine_clocks(findings, side, eager, calls)
         floor = self._floor(examination.state)
+        if not isinstance(floor, str) and floor.impossible(integrity.typical_us(side)):
+            floor = confirmed(floor, self._device.id)
         integrity.examine_floor(findings, floor, side)
         case.speedup = match.speedup(side)
         used = match.quiet_rounds()
