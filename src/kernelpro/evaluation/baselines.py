@@ -21,6 +21,7 @@ class Baselines:
         self._subjects = subjects
         self._eager: Subject | None = None
         self._compiled: Subject | None = None
+        self._quietest_us = float("inf")
         self.note = ""
         """Why there is no compiled baseline, if it was wanted and there is none."""
 

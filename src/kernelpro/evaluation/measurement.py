@@ -108,6 +108,7 @@ class Measurement:
         if compiled is not None:
             self.latencies[COMPILE] = compiled.latency(used)
             self.compile_speedup = match.speedup(compiled).value
+        disturbance = self._baselines.disturbance(self.latencies[EAGER].median_us)
         for case in cases:
             case.evidence["baseline_disturbance"] = disturbance
             if disturbance > timing.DISTURBED:

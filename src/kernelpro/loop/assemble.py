@@ -145,4 +145,5 @@ def _graphs(problem: Problem, device_id: str) -> tuple[tuple[Graph, ...], tuple[
 def _versions() -> dict[str, str]:
     found = {name: importlib.metadata.version(name) for name in ("torch", "numpy")}
     # Not from the metadata: a source tree on PYTHONPATH has none.
-    return {"kernelpro": __version__, **found, "python": platform.python_version(), "platform": platform.platform()}
+    own = {"kernelpro": __version__, "python": platform.python_version()}
+    return {**own, **found, "platform": platform.platform()}

@@ -27,10 +27,10 @@ class CudaBackend:
     knobs_type = CudaKnobs
     neighbours = (
         "use_tensor_cores", "library_half", "unroll_more", "streaming_stores",
-        "more_work_per_thread", "larger_block", "smaller_block", "persistent_grid", "reduce_passes", "bigger_grid",
-        "approximate_math", "own_matmul", "library_matmul", "larger_tile", "smaller_tile",
-        "less_work_per_thread", "smaller_grid", "unroll_less", "plain_stores", "narrow_vectors",
-        "split_kernels",
+        "more_work_per_thread", "larger_block", "smaller_block", "persistent_grid",
+        "reduce_passes", "bigger_grid", "approximate_math", "own_matmul", "library_matmul",
+        "larger_tile", "smaller_tile", "less_work_per_thread", "smaller_grid", "unroll_less",
+        "plain_stores", "narrow_vectors", "split_kernels",
     )  # fmt: skip
 
     def initial(self, task: Task) -> Iterator[Variant]:
