@@ -156,7 +156,7 @@ def test_the_same_seeds_give_the_same_weights_and_draws(tmp_path: object) -> Non
 def test_the_compiled_baseline_stands_beside_eager(tmp_path: object) -> None:
     config = dataclasses.replace(QUICK, compile_baseline=True, build_timeout_s=240.0)
     with Referee(LINEAR, probe("cpu"), config, cache_root=_nowhere(tmp_path)) as made:
-        outcome = made.evaluate(HONEST["torch"])
+        outcome = made.evaluate(HONEST["torch"], checks="full")
     assert outcome.baselines["compile"].median_us > 0, outcome.evidence
     assert outcome.evidence["compile_speedup_over_eager"] > 0
 

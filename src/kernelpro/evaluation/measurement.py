@@ -122,7 +122,10 @@ class Measurement:
     def _compiled(self, timer: str) -> Side | None:
         """The compiled baseline's side, if it is wanted and can be had."""
         subject = self._baselines.compiled() if self._with_compiled else None
-        return None if subject is None else Side(name=COMPILE, subject=subject, timer=timer)
+        if subject is None:
+            return None
+        fresh = self._drawer.traits.mutates_inputs
+        return Side(name=COMPILE, subject=subject, timer=timer, always_fresh=fresh)
 
     def _conclude(self, case: Case, match: Match, eager: Side) -> None:
         examination, side = case.examination, case.side
