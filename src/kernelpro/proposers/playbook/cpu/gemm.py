@@ -41,7 +41,8 @@ struct Scratch {
   }
   ~Scratch() { free(data); }
 };
-// c[0..R) x [0..V*W) (+)= a[depth][R] * b[depth][V*W], accumulators in registers.
+// c[0..R) x [0..V*W) (+)= a[depth][R] * b[depth][V*W], accumulators in registers. They start from
+// zero in each depth block: short sums of short sums round less than one long sum.
 template <int R, int V> static inline __attribute__((always_inline)) void tile(
     int64_t depth, const float* __restrict a, const float* __restrict b, float* __restrict c,
     int64_t step, bool add) {
@@ -49,7 +50,7 @@ template <int R, int V> static inline __attribute__((always_inline)) void tile(
 #pragma GCC unroll 32
   for (int i = 0; i < R; ++i)
 #pragma GCC unroll 4
-    for (int v = 0; v < V; ++v) s[i][v] = add ? *(const FU*)(c + i * step + v * W) : F{};
+    for (int v = 0; v < V; ++v) s[i][v] = F{};
   for (int64_t p = 0; p < depth; ++p) {
     F row[V];
 #pragma GCC unroll 4
@@ -66,7 +67,10 @@ template <int R, int V> static inline __attribute__((always_inline)) void tile(
 #pragma GCC unroll 32
   for (int i = 0; i < R; ++i)
 #pragma GCC unroll 4
-    for (int v = 0; v < V; ++v) *(FU*)(c + i * step + v * W) = s[i][v];
+    for (int v = 0; v < V; ++v) {
+      F* const to = (F*)(c + i * step + v * W);
+      *to = add ? *to + s[i][v] : s[i][v];
+    }
 }
 """
 """Shared by all products of a unit."""
@@ -78,7 +82,7 @@ extern "C" void @name@(@parameters@) {
   constexpr int64_t NR = V * W, PANELS = (N + NR - 1) / NR, LD = PANELS * NR;
   constexpr int64_t DEPTH = @depth@;
 @streaming@
-  static Scratch packed;
+  static thread_local Scratch packed;  // of the calling thread: calls may overlap
   float* const right = packed.take(BATCH * PANELS * K * NR);
   #pragma omp parallel@threads@
   {
