@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from kernelpro.evaluation.floor import Floor
-from kernelpro.evaluation.timing import Side, microseconds
+from kernelpro.evaluation.timing import Side, microseconds, settle
 from kernelpro.isolation.base import Block, Call
 from kernelpro.schema.outcome import IntegrityCheck
 from kernelpro.text import format_us, printable
@@ -220,7 +220,9 @@ def examine_clocks(findings: Findings, side: Side, baseline: Side, calls: Sequen
     claimed = hidden = usual = float("inf")
     caught = True
     for attempt in range(CLOCK_ATTEMPTS):
+        settle(baseline)
         usual = min(usual, _unclaimed(baseline.subject.run(calls)))
+        settle(side)
         block = side.subject.run(calls)
         _compare_device_clock(findings, block)
         hidden = min(hidden, _unclaimed(block))

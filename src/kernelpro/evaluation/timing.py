@@ -44,6 +44,9 @@ LEAST_ROUNDS = 4
 DISTURBED = 1.5
 """Chosen. A round whose baseline median is this much above the quietest quarter's is disturbed
 (EVAL_PITFALLS 86: identical code swings by 2x beside other load)."""
+SPIN_S = 0.04
+"""Measured. Threads of an OpenMP team spin this long after their last region (GNU's default of
+300,000 pauses takes some 20 ms on recent cores); whoever runs next would share a core with them."""
 EXTRA_ROUNDS = 6
 """Chosen. At most this many times the configured rounds are measured."""
 
@@ -250,6 +253,7 @@ class Match:
         unseen, self._unseen = self._unseen, set()
         calls = self._compose()
         for side in order:
+            settle(side)
             with attributed(side):
                 block = side.subject.run(calls)
             values = np.array([microseconds(s) for s in block.samples])
@@ -297,6 +301,12 @@ class Match:
             <= self.plan.target_ci
             for side in self.sides
         )
+
+
+def settle(side: Side) -> None:
+    """Let the threads of whoever ran before go to sleep: on a CPU they spin beside ``side``."""
+    if side.timer == "monotonic":
+        time.sleep(SPIN_S)
 
 
 def microseconds(sample: Sample) -> float:
