@@ -19,6 +19,7 @@ from cases import Case, all_cases  # noqa: E402
 
 from kernelpro.diagnosis import cuda_metrics as m  # noqa: E402
 from kernelpro.profiling.cuda import timeline  # noqa: E402
+from kernelpro.profiling.cuda.kernel_match import base_name  # noqa: E402
 from kernelpro.profiling.cuda.ncu_csv import NcuKernel, read_csv  # noqa: E402
 from kernelpro.profiling.cuda.report import from_ncu  # noqa: E402
 from kernelpro.schema.profile import Metric, Profile, SourceLine, SystemProfile  # noqa: E402
@@ -135,12 +136,14 @@ def by_order(text: str) -> dict[int, NcuKernel]:
 
 
 def with_code(profile: Profile, code: dict[str, Any]) -> Profile:
-    """Static counts as ``--sass`` would attach them."""
-    if len(code) != 1:
+    """Static counts as ``--sass`` would attach them: of the function with the kernel's name."""
+    kernel = profile.kernels[0]
+    name = base_name(kernel.name)
+    own = [found for function, found in code.items() if base_name(function) == name]
+    if len(own) != 1:
         return profile
-    (only,) = code.values()
-    lines = tuple(SourceLine(**line) for line in only["lines"])
-    kernel = replace(profile.kernels[0], instructions=only["counts"], source_lines=lines)
+    lines = tuple(SourceLine(**line) for line in own[0]["lines"])
+    kernel = replace(kernel, instructions=own[0]["counts"], source_lines=lines)
     return replace(profile, kernels=(kernel, *profile.kernels[1:]))
 
 

@@ -4,7 +4,9 @@
 
 ``--json FILE`` writes the table. A fault counts as named if the tool id, or one that the case
 declares equally right, comes first (top 1) or among the first three findings (top 3); a clean case
-alarms if any finding is above ``info``.
+alarms if any finding is above ``info``. ``top1_above_info`` counts the faults that come first among
+the findings above ``info``: a fault of a kernel that is at its roofline by the counters stays
+information.
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ from recordings import PAGES, Recordings, cases_of
 from kernelpro.diagnosis.diagnose import diagnose
 from kernelpro.schema.finding import Finding, Severity
 
-ROOT = Path(__file__).parent
+RECORDINGS = Path(__file__).parents[1] / "results" / "faults-h200"
 
 
 def score(recorded: Recordings, case: Case, page: str, sass: bool) -> dict[str, Any] | None:
@@ -42,6 +44,7 @@ def score(recorded: Recordings, case: Case, page: str, sass: bool) -> dict[str, 
         "first": _shown(findings[:3]),
         "top1": bool(tools[:1]) and tools[0] in case.accepted,
         "top3": any(tool in case.accepted for tool in tools[:3]),
+        "urgent": bool(urgent) and urgent[0].tool in case.accepted,
         "alarms": [f.tool for f in urgent] if case.fault is None else [],
         "nvidia_top1": None if theirs is None else theirs[0],
         "nvidia_top3": None if theirs is None else theirs[1],
@@ -80,6 +83,7 @@ def totals(rows: list[dict[str, Any]]) -> dict[str, Any]:
     return {
         "planted": len(planted),
         "top1": sum(r["top1"] for r in planted), "top3": sum(r["top3"] for r in planted),
+        "top1_above_info": sum(r["urgent"] for r in planted),
         "clean": len(clean), "alarms": sum(bool(r["alarms"]) for r in clean),
         "compared_with_nvidia": len(both),
         "ours_top1": sum(r["top1"] for r in both), "ours_top3": sum(r["top3"] for r in both),
@@ -91,7 +95,7 @@ def totals(rows: list[dict[str, Any]]) -> dict[str, Any]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--recordings", type=Path, default=ROOT / "recordings")
+    parser.add_argument("--recordings", type=Path, default=RECORDINGS)
     parser.add_argument("--half", choices=("tuning", "set_aside", "all"), default="tuning")
     parser.add_argument("--page", choices=PAGES, default="full_raw")
     parser.add_argument("--no-sass", action="store_true")

@@ -14,6 +14,9 @@ NOT_STALLS = ("selected", "not_selected")
 MEMORY_STALLS = ("long_scoreboard", "lg_throttle", "tex_throttle", "drain", "membar")
 SHARED_STALLS = ("short_scoreboard", "mio_throttle")
 WARP = 32.0
+SATURATED = 70.0
+"""Percent of a memory level's peak from which requests queue up (chosen; the wait in a queue with
+random arrivals is 2.3 times the service at 70 % load)."""
 
 
 def stall_shares(given: ToolInput) -> dict[str, float]:
@@ -36,16 +39,42 @@ def stall_share(given: ToolInput, *reasons: str) -> float | None:
 
 
 def memory_share(given: ToolInput) -> float:
-    """Share of the time that memory accesses plausibly cost: busiest level, or waiting for it."""
-    busy = [number(given, name, 0.0) / 100.0 for name in (m.MEMORY_PCT, m.DRAM_PCT, m.L2_PCT)]
+    """Share of the time that L2 and DRAM plausibly cost: busy, or waited for."""
+    busy = [number(given, name, 0.0) / 100.0 for name in (m.DRAM_PCT, m.L2_PCT)]
+    if value(given, m.DRAM_PCT) is None:
+        busy.append(number(given, m.MEMORY_PCT, 0.0) / 100.0)
     return min(max(*busy, stall_share(given, *MEMORY_STALLS) or 0.0), 1.0)
 
 
 def l1_share(given: ToolInput) -> float:
-    """Share of the time that the L1 and load-store path plausibly costs."""
+    """Share of the time that global accesses plausibly cost in L1 and the load-store path."""
     busy = [number(given, name, 0.0) / 100.0 for name in (m.L1_PCT, m.PIPE_LSU, m.LSU_DATA_PCT)]
-    waiting = stall_share(given, "lg_throttle", "mio_throttle", "short_scoreboard") or 0.0
-    return min(max(*busy, waiting), 1.0)
+    own = max(busy) * (1.0 - shared_portion(given))
+    return min(max(own, stall_share(given, "lg_throttle") or 0.0), 1.0)
+
+
+def shared_portion(given: ToolInput) -> float:
+    """Share of the load-store data path's work that is for shared memory, 0..1.
+
+    Wavefronts for shared memory over all of them, which are the path's use times its cycles (one
+    wavefront a cycle and multiprocessor).
+    """
+    own, used = value(given, m.SHARED_WAVEFRONTS), value(given, m.LSU_DATA_PCT)
+    cycles, units = value(given, m.ELAPSED_CYCLES), multiprocessors(given)
+    if own is None or not used or not cycles or not units:
+        return 0.0
+    return min(own / (used / 100.0 * cycles * units), 1.0)
+
+
+def dram_saturated(given: ToolInput) -> bool:
+    """True if DRAM is so busy that only fewer bytes help."""
+    return number(given, m.DRAM_PCT, 0.0) >= SATURATED
+
+
+def memory_saturated(given: ToolInput) -> bool:
+    """True if some level of memory is so busy that waiting for it is queueing, not latency."""
+    busy = (number(given, name, 0.0) for name in (m.MEMORY_PCT, m.DRAM_PCT, m.L2_PCT))
+    return max(busy) >= SATURATED
 
 
 def issue_share(given: ToolInput) -> float | None:

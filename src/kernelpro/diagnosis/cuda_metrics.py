@@ -34,6 +34,11 @@ GLOBAL_SECTORS_IDEAL = "memory_l2_theoretical_sectors_global_ideal"
 LOCAL_LOAD_SECTORS = "l1tex__t_sectors_pipe_lsu_mem_local_op_ld.sum"
 LOCAL_STORE_SECTORS = "l1tex__t_sectors_pipe_lsu_mem_local_op_st.sum"
 SPILL_REQUESTS = "derived__local_spilling_requests"
+SPILL_PCT = "derived__local_spilling_requests_pct"
+"""Percent of the local-memory requests that are spills."""
+LOCAL_RULE_PCT = "ncu_rule.local_access_speedup_pct"
+"""Speed-up that NVIDIA's rule expects from better local accesses: all that a details page says
+about how much local memory costs."""
 L2_SECTORS = "lts__t_sectors.sum"
 
 # Shared memory.
@@ -51,7 +56,7 @@ GLOBAL_LOADS = "smsp__inst_executed_op_global_ld.sum"
 GLOBAL_STORES = "smsp__inst_executed_op_global_st.sum"
 LOCAL_LOADS = "smsp__inst_executed_op_local_ld.sum"
 LOCAL_STORES = "smsp__inst_executed_op_local_st.sum"
-GLOBAL_ATOMICS = "smsp__inst_executed_op_global_atom.sum"
+GLOBAL_ATOMICS = "l1tex__t_requests_pipe_lsu_mem_global_op_atom.sum"
 GLOBAL_REDUCTIONS = "smsp__inst_executed_op_global_red.sum"
 SHARED_ATOMICS = "smsp__inst_executed_op_shared_atom.sum"
 ATOMIC_SECTORS = "lts__t_sectors_op_atom.sum"
@@ -79,6 +84,9 @@ PIPE_XU = "sm__inst_executed_pipe_xu.avg.pct_of_peak_sustained_active"
 PIPE_LSU = "sm__inst_executed_pipe_lsu.avg.pct_of_peak_sustained_active"
 PIPE_TENSOR = "sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_active"
 TENSOR_HMMA = "sm__inst_executed_pipe_tensor_op_hmma.sum"
+"""Warp-level matrix instructions; the counter of that name also counts packed half arithmetic
+(HFMA2.MMA), which ``profiling.cuda.ncu_derive`` takes off."""
+TENSOR_HFMA2 = "sm__inst_executed_pipe_tensor_op_hmma_type_hfma2.sum"
 TENSOR_GMMA = "sm__inst_executed_pipe_tensor_op_gmma.sum"
 
 # Scheduling.

@@ -118,7 +118,7 @@ class _Run(NamedTuple):
         finding = tool.examine(given)
         if finding is not None:
             kept: Finding = at_roofline(finding) if near else finding
-            self.found.append(Placed(kept, index, share))
+            self.found.append(Placed(kept, index, share, given.stage1.roofline_class))
 
 
 def _assemble(

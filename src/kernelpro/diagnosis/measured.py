@@ -26,6 +26,7 @@ THREADS_USED = 0.6
 DRAM_ATTAINABLE = 92.0
 """Percent of the nominal DRAM bandwidth that a plain copy reaches (H200: 4.3 of 4.8 TB/s is 90,
 reads alone a little more; measured)."""
+WARP = 32.0
 PIPE_ATTAINABLE = 95.0
 """Percent of a pipe's issue peak that a perfect loop reaches (chosen; loop overhead)."""
 
@@ -68,14 +69,16 @@ def measured_cuda(given: ToolInput) -> Measured:
 def utilisation(given: ToolInput) -> float | None:
     """Use of the nearest *useful* limit, 0..1: DRAM bandwidth, the FMA pipe or the tensor pipe.
 
-    L1, shared memory, ALU, XU and FP64 are left out: being busy there is a fault to name, not a
-    roofline reached. None if nothing of it was measured.
+    Lanes that are switched off do not count as use of the FMA pipe. L1, shared memory, ALU, XU
+    and FP64 are left out: being busy there is a fault to name, not a roofline reached. None if
+    nothing of it was measured.
     """
+    lanes = number(given, cuda.THREADS_PER_INSTRUCTION, WARP) / WARP
     shares = [
         number(given, name, 0.0) / attainable
         for name, attainable in (
             (cuda.DRAM_PCT, DRAM_ATTAINABLE),
-            (cuda.PIPE_FMA, PIPE_ATTAINABLE),
+            (cuda.PIPE_FMA, PIPE_ATTAINABLE / lanes if lanes > 0 else PIPE_ATTAINABLE),
             (cuda.PIPE_TENSOR, PIPE_ATTAINABLE),
         )
         if value(given, name) is not None

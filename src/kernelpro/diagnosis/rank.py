@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from kernelpro.diagnosis import gain
-from kernelpro.schema.finding import Finding, Severity
+from kernelpro.schema.finding import Finding, RooflineClass, Severity
 
 Weight = Callable[[str], float]
 """Tool id -> weight from the effectiveness ledger; 1.0 = no track record."""
@@ -42,7 +42,8 @@ PRECEDES: dict[str, tuple[str, ...]] = {
     "integer_arithmetic": ("warp_stall",),
     "tensor_core_underutilization": ("warp_stall",),
     "wgmma_usage": ("warp_stall",),
-    "cache_locality": ("warp_stall", "dram_bandwidth"),
+    "cache_locality": ("dram_bandwidth",),
+    "dram_bandwidth": ("warp_stall",),
     "vectorization": ("warp_stall",),
     "host_synchronization": ("launch_overhead",),
     # CPU.
@@ -56,13 +57,23 @@ PRECEDES: dict[str, tuple[str, ...]] = {
 """Cause -> symptoms it explains. A symptom never ranks before a cause found in the same kernel."""
 
 
+_FILLS_THE_GPU = ("launch_configuration", "high_register_usage", "occupancy_limiter")
+_TRAFFIC = ("memory_coalescing", "uncoalesced_access", "shared_memory_tiling", *_MEMORY_SYMPTOMS)
+PRECEDES_IN_CLASS: dict[RooflineClass, dict[str, tuple[str, ...]]] = {
+    "occupancy": dict.fromkeys(_FILLS_THE_GPU, _TRAFFIC),
+}
+"""More of the same where the class decides: with too few warps in flight no memory unit is busy,
+so less traffic gains little before there are more warps (Little's law)."""
+
+
 class Placed(NamedTuple):
-    """A finding with the kernel it belongs to and that kernel's share of the call."""
+    """A finding with the kernel it belongs to, that kernel's share of the call, and its class."""
 
     finding: Finding
     kernel: int | None
     """Index of the kernel; None for a system-level finding."""
     time_share: float | None
+    roofline_class: RooflineClass = "unknown"
 
 
 def order(found: Sequence[Placed], weight: Weight = lambda _: 1.0) -> list[Placed]:
@@ -98,11 +109,17 @@ def _causes_first(found: Sequence[Placed], weight: Weight) -> list[Placed]:
 
 def _explained(symptom: Placed, others: Sequence[Placed]) -> bool:
     return any(
-        symptom.finding.tool in PRECEDES.get(other.finding.tool, ())
+        symptom.finding.tool in _symptoms_of(other)
         and (other.kernel == symptom.kernel or other.kernel is None)
         for other in others
         if other is not symptom
     )
+
+
+def _symptoms_of(cause: Placed) -> tuple[str, ...]:
+    in_class = PRECEDES_IN_CLASS.get(cause.roofline_class, {})
+    tool = cause.finding.tool
+    return (*PRECEDES.get(tool, ()), *in_class.get(tool, ()))
 
 
 NEAR_ROOFLINE_NOTE = "The kernel is near its roofline, so this is for information only."
@@ -110,12 +127,11 @@ NEAR_ROOFLINE_NOTE = "The kernel is near its roofline, so this is for informatio
 
 def at_roofline(finding: Finding) -> Finding:
     """``finding`` reduced to information: near the roofline nothing is worth acting on."""
-    if finding.severity is Severity.INFO:
-        return finding
+    urgent = finding.severity is not Severity.INFO
     return replace(
         finding,
         severity=Severity.INFO,
-        summary=f"{finding.summary} {NEAR_ROOFLINE_NOTE}",
+        summary=f"{finding.summary} {NEAR_ROOFLINE_NOTE}" if urgent else finding.summary,
         expected_gain=(1.0, 1.0),
         gain_source="none left at the roofline",
     )

@@ -4,6 +4,8 @@ Evidence that is absent is never read as a fault or as health."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from diagnosis import samples
@@ -95,7 +97,6 @@ FAULTS: dict[str, tuple[dict[str, float], str]] = {
     "fp64_usage": ({m.PIPE_FP64: 80, m.DFMA: 5e7}, "double precision"),
     "special_function_bound": ({m.PIPE_XU: 92}, "92 %"),
     "integer_arithmetic": ({m.INTEGER_OPS: 2.8e8, m.ISSUE_ACTIVE: 0.75}, "74%"),
-    "power_throttle": ({m.SM_CLOCK: 1.4e9, m.SM_PCT: 80}, "71%"),
 }  # fmt: skip
 
 
@@ -158,6 +159,49 @@ def test_without_its_evidence_a_tool_is_listed_as_not_run(tool: str) -> None:
 @pytest.mark.parametrize("tool", TOOLS.names())
 def test_every_tool_keeps_the_contract_on_extreme_values(tool: str) -> None:
     check_tool(TOOLS.load(tool))
+
+
+def test_a_low_clock_counts_only_where_the_profiler_did_not_lock_it() -> None:
+    hot = kernel_input({m.SM_CLOCK: 1.4e9, m.SM_PCT: 80})
+    alone = examine("power_throttle", hot)
+    assert alone is not None and alone.severity is Severity.INFO and "71%" in alone.summary
+    light = replace(kernel_input({m.SM_CLOCK: 1.98e9}).kernel, name="light", duration_us=5.0)
+    both = replace(hot, profile=replace(hot.profile, kernels=(hot.kernel, light)))
+    found = examine("power_throttle", both)
+    assert found is not None and found.severity is Severity.MEDIUM
+
+
+def test_a_gather_is_told_from_a_pointer_chain() -> None:
+    metrics = samples.metrics({**HEALTHY, LONG: 34, m.ISSUE_ACTIVE: 0.1, m.L2_HIT: 40}, "ncu")
+    code = {"total": 20.0, "ldg": 2.0, "indirect": 1.0, "chained": 0.0}
+    gather = KernelProfile(name="k", duration_us=500.0, metrics=metrics, instructions=code)
+    found = examine("cache_locality", kernel_input(kernel=gather))
+    assert found is not None and "index" in found.summary
+    chain = replace(gather, instructions={**code, "indirect": 0.0, "chained": 1.0})
+    assert examine("cache_locality", kernel_input(kernel=chain)) is None
+    stall = examine("warp_stall", kernel_input(kernel=chain))
+    assert stall is not None and "several chains" in stall.actions[-1]
+
+
+@pytest.mark.parametrize("tool", ["warp_stall", "occupancy_limiter", "high_register_usage"])
+def test_waiting_for_a_saturated_memory_is_no_fault_of_its_own(tool: str) -> None:
+    changed = {**FAULTS[tool][0], m.DRAM_PCT: 78, m.MEMORY_PCT: 78}
+    assert examine(tool, kernel_input(changed)) is None
+
+
+def test_too_few_warps_come_before_the_traffic_that_they_make_slow() -> None:
+    changed = {**FAULTS["high_register_usage"][0], m.LOAD_BYTES_PER_SECTOR: 7, m.ISSUE_ACTIVE: 0.15,
+               m.STORE_BYTES_PER_SECTOR: 7, m.DRAM_PCT: 34, m.MEMORY_PCT: 34}  # fmt: skip
+    kernel = kernel_input(changed).kernel
+    found = diagnose(Profile(device="H200", kernels=(kernel,)))
+    assert found.kernels[0].roofline_class == "occupancy"
+    assert [f.tool for f in found.ranked()][:2] == ["high_register_usage", "memory_coalescing"]
+
+
+def test_lanes_that_are_off_are_no_use_of_the_arithmetic_pipe() -> None:
+    busy = {m.PIPE_FMA: 90, m.SM_PCT: 95, m.ISSUE_ACTIVE: 0.95, m.DRAM_PCT: 1, m.MEMORY_PCT: 1}
+    assert kernel_input(busy).stage1.near_roofline
+    assert not kernel_input({**busy, m.THREADS_PER_INSTRUCTION: 8}).stage1.near_roofline
 
 
 def test_compiler_report_decides_between_spill_and_array() -> None:

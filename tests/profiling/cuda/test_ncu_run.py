@@ -10,7 +10,7 @@ import pytest
 
 from kernelpro.diagnosis import cuda_metrics as m
 from kernelpro.profiling.cuda.ncu_metrics import STAGE1, STAGE2, canonical_names, stage2
-from kernelpro.profiling.cuda.ncu_run import Selection, collect, command_line, unknown_metrics
+from kernelpro.profiling.cuda.ncu_run import Selection, collect, command_line
 
 TABLE = (
     '"ID","Process ID","Process Name","Host Name","Kernel Name","Context","Stream","Block Size",'
@@ -25,6 +25,7 @@ def script(folder: Path, body: str) -> Path:
     path = folder / "ncu"
     path.write_text(
         f"#!{sys.executable}\nimport sys, time\nargs = sys.argv\n"
+        "if '--query-metrics' in args: sys.exit(1)\n"
         "log = open(args[args.index('--log-file') + 1], 'w')\n"
         "metrics = args[args.index('--metrics') + 1].split(',')\n"
         f"TABLE = {TABLE!r}\n{body}\n"
@@ -85,12 +86,6 @@ def test_nothing_captured_has_a_reason_and_raises_nothing(
 def test_an_absent_ncu_is_missing_evidence(tmp_path: Path) -> None:
     captured = collect(tmp_path / "absent", ["app"], ["x"])
     assert "does not exist" in captured.missing[0].reason
-
-
-def test_unknown_names_are_found_in_a_list() -> None:
-    assert unknown_metrics("==ERROR== Failed to find metrics: a__b.sum, c__d.avg.pct\nmore") == [
-        "a__b.sum", "c__d.avg.pct",
-    ]  # fmt: skip
 
 
 def test_stage_two_never_repeats_stage_one() -> None:

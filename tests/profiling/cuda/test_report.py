@@ -35,8 +35,8 @@ def test_equal_launches_become_one_kernel_of_their_mean_time() -> None:
 
 def test_unreadable_metrics_are_listed_as_missing() -> None:
     kernel = launch("a", 1)
-    kernel.unreadable = ["sm__x.sum"]
-    assert from_ncu([kernel]).missing[0].what == "sm__x.sum"
+    kernel.unreadable = [m.L2_HIT, "derived__that_no_tool_reads"]
+    assert [missing.what for missing in from_ncu([kernel]).missing] == [m.L2_HIT]
 
 
 def test_numbers_in_rule_sentences_become_metrics_and_silence_adds_nothing() -> None:

@@ -6,6 +6,7 @@ from kernelpro.diagnosis import cuda_metrics as m
 from kernelpro.diagnosis import gain
 from kernelpro.diagnosis.base import ToolInput
 from kernelpro.diagnosis.cuda_evidence import (
+    dram_saturated,
     finding,
     issue_share,
     seen,
@@ -24,9 +25,9 @@ LARGE_BLOCK = 512.0
 
 @tool("barrier_stall", devices=("cuda",), needs=(m.stall("barrier"),))
 def barrier_stall(given: ToolInput) -> Finding | None:
-    """Barriers take 30 % or more of a warp's time."""
+    """Barriers take 30 % or more of a warp's time, and DRAM is not what the block waits for."""
     share = stall_share(given, "barrier")
-    if share is None or share < SHARE:
+    if share is None or share < SHARE or dram_saturated(given):
         return None
     issuing = issue_share(given) or 0.3
     threads = threads_per_block(given)

@@ -9,6 +9,7 @@ from kernelpro.diagnosis.cuda_evidence import (
     finding,
     issue_share,
     limits,
+    memory_saturated,
     registers,
     seen,
     stall_share,
@@ -32,7 +33,7 @@ FILE = 65536.0
 
 @tool("high_register_usage", devices=("cuda",), needs=(f"{m.REGISTERS}|{m.LIMIT_REGISTERS}",))
 def high_register_usage(given: ToolInput) -> Finding | None:
-    """Above 96 registers, registers limit the occupancy, and the schedulers starve."""
+    """Above 96 registers, they limit the occupancy, schedulers starve, and memory is not full."""
     used = registers(given)
     if used is None or used <= HIGH or number(given, m.PIPE_TENSOR, 0.0) >= TENSOR:
         return None
@@ -42,6 +43,8 @@ def high_register_usage(given: ToolInput) -> Finding | None:
         occupancy = 100.0 * (FILE / used // threads) * threads / 2048.0
     issuing = issue_share(given)
     if occupancy >= OCCUPANCY or (issuing is not None and issuing >= BUSY):
+        return None
+    if memory_saturated(given):
         return None
     tight = limits(given)
     if tight and tight.get("registers", 0.0) > min(tight.values()):

@@ -15,6 +15,9 @@ SHARE = 0.45
 ordinary kernels is 10-35 %)."""
 ISSUING = 0.45
 """Least issue rate: a kernel that waits for memory has time for integers (chosen)."""
+MOVES = 0.2
+"""Share of moves, predicates, branches and conversions in ordinary code (chosen; 15-25 % in the
+hot loops of the planted-fault suite)."""
 SAVED = 3.0
 """How much cheaper the arithmetic gets with shifts, magic numbers or 32-bit types (chosen)."""
 
@@ -74,4 +77,26 @@ def integer_share(given: ToolInput) -> float | None:
             return min(integers / total, 1.0)
     scope = "sass.hot." if value(given, "sass.hot.total") else "sass."
     size = value(given, f"{scope}total")
-    return number(given, f"{scope}integer", 0.0) / size if size else None
+    if size:
+        return number(given, f"{scope}integer", 0.0) / size
+    return _remainder(given)
+
+
+def _remainder(given: ToolInput) -> float | None:
+    """Share of neither floating-point nor memory operations, less what moves and branches take.
+
+    The last resort, where ALU is the busiest arithmetic pipe; None if the operations that can be
+    counted were not.
+    """
+    parts = [value(given, name) for name in (m.FFMA, m.FADD, m.FMUL, m.HFMA, m.DFMA, m.DADD)]
+    warps = value(given, m.INSTRUCTIONS)
+    lanes = number(given, m.ACTIVE_THREADS_PER_INSTRUCTION, 32.0)
+    others = max(number(given, p, 0.0) for p in (m.PIPE_FMA, m.PIPE_FP64, m.PIPE_XU, m.PIPE_LSU))
+    if any(part is None for part in parts) or not warps or number(given, m.PIPE_ALU, 0.0) <= others:
+        return None
+    accesses = sum(
+        number(given, name, 0.0) * 32.0
+        for name in (m.GLOBAL_LOADS, m.GLOBAL_STORES, m.SHARED_LOADS, m.SHARED_STORES)
+    )
+    known = sum(part for part in parts if part is not None) + accesses
+    return max(1.0 - known / (warps * lanes) - MOVES, 0.0)

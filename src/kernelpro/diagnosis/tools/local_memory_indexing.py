@@ -7,7 +7,7 @@ from kernelpro.diagnosis import gain
 from kernelpro.diagnosis.base import ToolInput
 from kernelpro.diagnosis.cuda_evidence import finding, registers, seen
 from kernelpro.diagnosis.tool import tool
-from kernelpro.diagnosis.tools.register_spill import is_spill, local_cost, sure
+from kernelpro.diagnosis.tools.register_spill import is_spill, local_amount, local_cost, sure
 from kernelpro.schema.finding import Finding
 
 
@@ -21,15 +21,13 @@ def local_memory_indexing(given: ToolInput) -> Finding | None:
     cost = local_cost(given)
     if cost is None or is_spill(given):
         return None
-    sectors, instructions, share = cost
     used = registers(given)
     room = f" although it uses only {used:.0f} registers" if used and used < 96 else ""
     return finding(
         given,
         "local_memory_indexing",
-        gain.amdahl(share),
-        summary=f"keeps an array in local memory{room}: {sectors:.0%} of the L1 sectors and "
-        f"{instructions:.0%} of the instructions are local accesses.",
+        gain.amdahl(cost[2]),
+        summary=f"keeps an array in local memory{room}: {local_amount(cost)}.",
         cause="A per-thread array is indexed by a value known only at run time. Registers have no "
         "addresses, so the whole array lives in memory, interleaved across threads.",
         actions=(

@@ -9,6 +9,7 @@ from kernelpro.diagnosis.cuda_evidence import (
     finding,
     issue_share,
     limits,
+    memory_saturated,
     registers,
     seen,
     stall_share,
@@ -30,13 +31,15 @@ TARGET = 50.0
 
 @tool("occupancy_limiter", devices=("cuda",), needs=(m.ACHIEVED_OCCUPANCY, m.THEORETICAL_OCCUPANCY))
 def occupancy_limiter(given: ToolInput) -> Finding | None:
-    """Achieved below 50 % by a limit of the launch, while the schedulers starve."""
+    """Achieved below 50 % by a limit of the launch, while schedulers starve and memory does not."""
     achieved = number(given, m.ACHIEVED_OCCUPANCY, 100.0)
     possible = number(given, m.THEORETICAL_OCCUPANCY, 100.0)
     issuing = issue_share(given)
     if achieved >= ACHIEVED or possible >= ACHIEVED or number(given, m.WAVES, 1.0) < WAVE:
         return None
     if (issuing or 0.0) >= BUSY or number(given, m.PIPE_TENSOR, 0.0) >= TENSOR:
+        return None
+    if memory_saturated(given):
         return None
     tight = limits(given)
     limiter = next(iter(tight), "a launch limit")

@@ -26,18 +26,16 @@ def register_spill(given: ToolInput) -> Finding | None:
     cost = local_cost(given)
     if cost is None or not is_spill(given):
         return None
-    sectors, instructions, share = cost
     used = registers(given)
     resources = given.kernel.resources
     spilled = None if resources is None else resources.spill_store_bytes
-    amount = f"{spilled} bytes per thread, " if spilled else ""
+    amount = f"{spilled} bytes per thread; " if spilled else ""
     limit = f" at {used:.0f} registers" if used else ""
     return finding(
         given,
         "register_spill",
-        gain.amdahl(share),
-        summary=f"spills registers to local memory{limit} ({amount}{sectors:.0%} of the "
-        f"L1 sectors and {instructions:.0%} of the instructions are local accesses).",
+        gain.amdahl(cost[2]),
+        summary=f"spills registers to local memory{limit}: {amount}{local_amount(cost)}.",
         cause="More values are live at once than the register limit allows, so the compiler stores "
         "and reloads them; the traffic goes through L1 and, if it misses, through DRAM.",
         actions=(
@@ -61,7 +59,7 @@ def local_cost(given: ToolInput) -> tuple[float, float, float] | None:
     """(local share of L1 sectors, of instructions, estimated share of the time); None if none.
 
     The time share is the larger of the two shares, the sector one weighed by how much the kernel
-    waits for memory.
+    waits for memory, and of what NVIDIA's rule estimates where a report holds only that.
     """
     accesses = number(given, m.LOCAL_LOADS, 0.0) + number(given, m.LOCAL_STORES, 0.0)
     total = value(given, m.INSTRUCTIONS)
@@ -71,13 +69,25 @@ def local_cost(given: ToolInput) -> tuple[float, float, float] | None:
         size = value(given, "sass.total")
         instructions = static / size if size else 0.0
     sectors = local_share(given) or 0.0
-    if sectors < SECTOR_SHARE and instructions < INSTRUCTION_SHARE:
+    estimate = number(given, m.LOCAL_RULE_PCT, 0.0) / 100.0
+    if max(sectors, estimate) < SECTOR_SHARE and instructions < INSTRUCTION_SHARE:
         return None
     waits = max(
         stall_share(given, *MEMORY_STALLS) or 0.0, number(given, m.MEMORY_PCT, 0.0) / 100.0,
         number(given, m.L1_PCT, 0.0) / 100.0,
     )  # fmt: skip
-    return sectors, instructions, min(max(sectors * waits, instructions), 0.9)
+    return sectors, instructions, min(max(sectors * waits, instructions, estimate), 0.9)
+
+
+def local_amount(cost: tuple[float, float, float]) -> str:
+    """How much of the kernel is local accesses, in words."""
+    sectors, instructions, share = cost
+    if sectors == instructions == 0.0:
+        return f"about {share:.0%} of the time by NVIDIA's estimate"
+    return (
+        f"{sectors:.0%} of the L1 sectors and {instructions:.0%} of the instructions are local "
+        "accesses"
+    )
 
 
 def is_spill(given: ToolInput) -> bool:

@@ -6,11 +6,14 @@ from kernelpro.diagnosis import cuda_metrics as m
 from kernelpro.diagnosis import gain
 from kernelpro.diagnosis.base import ToolInput
 from kernelpro.diagnosis.cuda_evidence import finding, l1_share, memory_share, seen
-from kernelpro.diagnosis.evidence import value
+from kernelpro.diagnosis.evidence import number, value
 from kernelpro.diagnosis.tool import tool
 from kernelpro.diagnosis.waste import global_efficiency, load_efficiency, store_efficiency
 from kernelpro.schema.finding import Finding
 
+RESCUED = 0.8
+"""L1 hit rate over unused share of the bytes from which a later access of the same warp uses them:
+then the pattern costs the L1 path only (chosen)."""
 EXCESS = 1.2
 """Sectors over the ideal from which a pattern is called uncoalesced (paper)."""
 
@@ -27,7 +30,9 @@ def uncoalesced_access(given: ToolInput) -> Finding | None:
         return None
     loads, stores = load_efficiency(given), store_efficiency(given)
     side = _side(loads, stores)
-    share = max(memory_share(given), l1_share(given))
+    hits = number(given, m.L1_HIT, 0.0) / 100.0
+    travels = hits < RESCUED * (1.0 - efficiency)
+    share = max(memory_share(given), l1_share(given)) if travels else l1_share(given)
     return finding(
         given,
         "uncoalesced_access",

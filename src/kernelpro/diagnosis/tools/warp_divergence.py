@@ -12,6 +12,8 @@ from kernelpro.schema.finding import Finding
 
 ACTIVE = 26.0
 """Threads per executed instruction below which lanes idle noticeably (chosen: 20 % of a warp)."""
+TENSOR = 30.0
+"""Percent of tensor pipe use from which single-lane producer warps are the design (chosen)."""
 COST = 0.25
 """Least share of issuing cycles: kernels that wait for memory do not feel idle lanes (chosen)."""
 
@@ -23,7 +25,7 @@ def warp_divergence(given: ToolInput) -> Finding | None:
     threads = threads_per_block(given) or WARP
     full = -(-threads // WARP) * WARP
     possible = WARP * threads / full
-    if active >= ACTIVE or active >= 0.9 * possible:
+    if active >= ACTIVE or active >= 0.9 * possible or number(given, m.PIPE_TENSOR, 0.0) >= TENSOR:
         return None
     issuing = issue_share(given)
     if issuing is not None and issuing < COST:

@@ -7,7 +7,18 @@ from typing import NamedTuple
 from kernelpro.diagnosis import cuda_metrics as m
 from kernelpro.diagnosis import gain
 from kernelpro.diagnosis.base import ToolInput
-from kernelpro.diagnosis.cuda_evidence import NOT_STALLS, finding, issue_share, seen, stall_shares
+from kernelpro.diagnosis.cuda_evidence import (
+    MEMORY_STALLS,
+    NOT_STALLS,
+    SATURATED,
+    SHARED_STALLS,
+    finding,
+    issue_share,
+    memory_saturated,
+    seen,
+    stall_shares,
+)
+from kernelpro.diagnosis.evidence import number, value
 from kernelpro.diagnosis.tool import tool
 from kernelpro.schema.finding import Finding
 
@@ -15,6 +26,9 @@ DOMINANT = 0.40
 """Share of one reason from which it dominates (paper; critical there at 0.6)."""
 BUSY = 0.7
 """Share of issuing cycles from which waiting warps cost nothing (chosen)."""
+TENSOR = 60.0
+"""Percent of tensor pipe use from which the matrix unit, not waiting for it, is the limit (chosen;
+NVIDIA's Speed-of-Light rule calls 60 % busy)."""
 HIDDEN = 0.5
 """How much of a dominant stall can usually be hidden (chosen)."""
 
@@ -99,11 +113,16 @@ _OTHER = Reason(
 
 @tool("warp_stall", devices=("cuda",), needs=(m.stall("long_scoreboard"), m.ISSUE_ACTIVE))
 def warp_stall(given: ToolInput) -> Finding | None:
-    """One reason takes 40 % or more of a warp's time and the schedulers starve."""
+    """One reason takes 40 % or more of a warp's time and the schedulers starve.
+
+    Waiting for a unit that is saturated is a symptom: other tools ask whether its work is needed.
+    """
     shares = {r: s for r, s in stall_shares(given).items() if r not in (*NOT_STALLS, "barrier")}
     issuing = issue_share(given) or 0.0
     reason = next(iter(shares), None)
     if reason is None or shares[reason] < DOMINANT or issuing >= BUSY:
+        return None
+    if _is_symptom(given, reason):
         return None
     known = REASONS.get(reason, _OTHER)
     share = shares[reason]
@@ -114,7 +133,7 @@ def warp_stall(given: ToolInput) -> Finding | None:
         summary=f"warps spend {share:.0%} of their time in stall {reason}; instructions issue in "
         f"{issuing:.0%} of the cycles.",
         cause=known.cause,
-        actions=(known.action,),
+        actions=(known.action, *_chain(given, reason)),
         evidence=seen(
             given, (m.stall(reason), None), (m.LATENCY_PER_ISSUE, None), (m.ISSUE_ACTIVE, BUSY),
             (m.ELIGIBLE_WARPS, None),
@@ -124,3 +143,24 @@ def warp_stall(given: ToolInput) -> Finding | None:
         confidence=0.5,
         useful=(m.ELIGIBLE_WARPS,),
     )  # fmt: skip
+
+
+def _chain(given: ToolInput, reason: str) -> tuple[str, ...]:
+    """What the machine code adds: loads in the loop that need the previous pass's load."""
+    chained = value(given, "sass.chained")
+    if reason != "long_scoreboard" or not chained:
+        return ()
+    return (
+        f"{chained:.0f} load(s) of the loop take their address from the load before: one thread "
+        "cannot go faster than one memory latency a step, so follow several chains per thread or "
+        "store the data in the order it is visited.",
+    )
+
+
+def _is_symptom(given: ToolInput, reason: str) -> bool:
+    """True where a saturated unit, or too short a kernel, explains the waiting."""
+    if given.stage1.measured == "launch" or number(given, m.PIPE_TENSOR, 0.0) >= TENSOR:
+        return True
+    if reason in MEMORY_STALLS and memory_saturated(given):
+        return True
+    return reason not in SHARED_STALLS and number(given, m.SM_PCT, 0.0) >= SATURATED

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from kernelpro.errors import UserError
+from kernelpro.profiling.cuda.ncu_derive import derived, is_input
 from kernelpro.profiling.cuda.ncu_metrics import DETAILS, USED, canonical_names
 from kernelpro.profiling.cuda.units import Unit, base_unit
 from kernelpro.schema.profile import Metric
@@ -82,9 +83,15 @@ def read_csv(text: str, *, name: str = "the report") -> list[NcuKernel]:
     if not kernels:
         raise UserError(_no_table(text, name, "has the header of an ncu table but no kernel in it"))
     for kernel in kernels:
-        for old, new in canonical_names(kernel.metrics).items():
-            kernel.metrics[new] = kernel.metrics[old]
+        complete(kernel)
     return kernels
+
+
+def complete(kernel: NcuKernel) -> None:
+    """Add canonical names and what can be calculated."""
+    for old, new in canonical_names(kernel.metrics).items():
+        kernel.metrics[new] = kernel.metrics[old]
+    kernel.metrics.update(derived(kernel.metrics))
 
 
 @dataclass(slots=True)
@@ -96,11 +103,13 @@ class _Row:
 def _rows(text: str, name: str) -> Iterator[_Row]:
     """The header, then every record of the table; lines of other origin are passed over."""
     columns: list[str] | None = None
+    widths: tuple[int, ...] = ()
     pending, start = "", 0
     for number, line in enumerate(text.splitlines(), start=1):
         if columns is None:
             columns = _header(line)
             if columns is not None:
+                widths = _widths(columns)
                 yield _Row(number, columns)
             continue
         if not pending:
@@ -113,9 +122,9 @@ def _rows(text: str, name: str) -> Iterator[_Row]:
             continue
         cells = next(csv.reader([pending]))
         pending = ""
-        if len(cells) != len(columns):
+        if len(cells) not in widths:
             _damaged(name, start, cells, columns)
-        yield _Row(start, cells)
+        yield _Row(start, cells + [""] * (len(columns) - len(cells)))
     if pending:
         raise UserError(f"{name} is truncated: the record that starts in line {start} never ends")
 
@@ -126,6 +135,13 @@ def _header(line: str) -> list[str] | None:
         return None
     cells = next(csv.reader([line.lstrip("\ufeff")]))
     return cells if all(column in cells for column in _IDENTITY[:2]) else None
+
+
+def _widths(columns: Sequence[str]) -> tuple[int, ...]:
+    """Field counts of a whole record: metric rows of a details page end after the rule's name."""
+    if "Rule Name" in columns and "Metric Value" in columns:
+        return (len(columns), columns.index("Rule Name") + 1)
+    return (len(columns),)
 
 
 def _starts_record(line: str) -> bool:
@@ -182,7 +198,7 @@ def _wide(columns: Sequence[str], rows: Iterator[_Row], name: str) -> list[NcuKe
 
 def is_evidence(column: str, *, whole: bool) -> bool:
     """True for the columns some tool reads; ``whole`` adds all but device and time-series ones."""
-    if column in USED:
+    if column in USED or is_input(column):
         return True
     return whole and not column.startswith(("device__attribute_", "pmsampling:"))
 

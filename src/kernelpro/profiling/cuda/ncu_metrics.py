@@ -50,8 +50,8 @@ ALIASES: dict[str, tuple[str, ...]] = {
         "smsp__sass_inst_executed_op_shared_st.sum", "sass__inst_executed_shared_stores",
     ),
     m.GLOBAL_ATOMICS: (
+        "smsp__inst_executed_op_global_atom.sum", "smsp__inst_executed_op_generic_atom.sum",
         "smsp__sass_inst_executed_op_global_atom.sum",
-        "l1tex__t_requests_pipe_lsu_mem_global_op_atom.sum",
     ),
     m.GLOBAL_REDUCTIONS: (
         "smsp__sass_inst_executed_op_global_red.sum",
@@ -103,6 +103,7 @@ DETAILS: dict[tuple[str, str], str] = {
     ("L1/TEX Hit Rate", "%"): m.L1_HIT,
     ("L2 Hit Rate", "%"): m.L2_HIT,
     ("Local Memory Spilling Requests", "count"): m.SPILL_REQUESTS,
+    ("Local Memory Spilling Request Overhead", "%"): m.SPILL_PCT,
     ("Issued Warp Per Scheduler", "count"): m.ISSUE_ACTIVE,
     ("Eligible Warps Per Scheduler", "count"): m.ELIGIBLE_WARPS,
     ("Warp Cycles Per Issued Instruction", "count"): m.LATENCY_PER_ISSUE,
@@ -145,7 +146,7 @@ _ACCESS = (
 )  # fmt: skip
 _LOCAL = (
     m.LOCAL_LOADS, m.LOCAL_STORES, m.LOCAL_LOAD_SECTORS, m.LOCAL_STORE_SECTORS, m.LOAD_SECTORS,
-    m.STORE_SECTORS, m.SPILL_REQUESTS, m.INSTRUCTIONS,
+    m.STORE_SECTORS, m.INSTRUCTIONS,
 )  # fmt: skip
 _SCHEDULER = (m.ISSUE_ACTIVE, m.ELIGIBLE_WARPS, m.LATENCY_PER_ISSUE)
 _FLOAT = (m.FFMA, m.FADD, m.FMUL, m.THREAD_INSTRUCTIONS)
@@ -182,18 +183,28 @@ STAGE2: dict[str, tuple[str, ...]] = {
     ),
     "tensor_core_underutilization": (
         *_FLOAT, m.HFMA, m.SHARED_LOADS, m.GLOBAL_LOADS, m.INSTRUCTIONS, m.TENSOR_HMMA,
-        m.TENSOR_GMMA,
+        m.TENSOR_HFMA2, m.TENSOR_GMMA,
     ),
-    "wgmma_usage": (m.TENSOR_HMMA, m.TENSOR_GMMA),
+    "wgmma_usage": (m.TENSOR_HMMA, m.TENSOR_HFMA2, m.TENSOR_GMMA),
     "fp64_usage": (m.PIPE_FP64, m.DFMA, m.DADD, m.DMUL, *_FLOAT),
     "special_function_bound": (m.PIPE_XU, m.CONVERSIONS, *_STALLS),
     "integer_arithmetic": (m.PIPE_ALU, m.INTEGER_OPS, *_FLOAT, m.ISSUE_ACTIVE),
-    "power_throttle": (m.MAX_CLOCK_KHZ,),
 }  # fmt: skip
-"""Tool id -> what it needs beyond stage 1. System-level tools need nothing from ncu."""
+"""Tool id -> what it needs beyond stage 1. System-level tools need nothing from ncu.
+
+Requested counters exist on gh100 (ncu 2025.3.1 by ``--query-metrics``). What every report holds
+anyway (device attributes) and what only sections define (``derived__``, ``memory_``) is read but
+not requested.
+"""
+
+READ_ONLY: tuple[str, ...] = (
+    m.MAX_CLOCK_KHZ, m.SPILL_REQUESTS, m.SPILL_PCT, m.GLOBAL_SECTORS, m.GLOBAL_SECTORS_IDEAL,
+    m.SHARED_WAVEFRONTS_SASS, m.SHARED_WAVEFRONTS_IDEAL, m.DIVERGENT_BRANCHES,
+)  # fmt: skip
+"""Read where a report has it, never requested by name."""
 
 USED = frozenset(
-    {*STAGE1, *ALIASES, *(alias for aliases in ALIASES.values() for alias in aliases)}
+    {*STAGE1, *READ_ONLY, *ALIASES, *(alias for aliases in ALIASES.values() for alias in aliases)}
     | {name for names in STAGE2.values() for name in names}
 )
 """Every spelling that some tool reads, directly or through its canonical name."""

@@ -13,8 +13,7 @@ from types import ModuleType
 from typing import Any
 
 from kernelpro.errors import MachineError, UserError
-from kernelpro.profiling.cuda.ncu_csv import NcuKernel, is_evidence, read_csv
-from kernelpro.profiling.cuda.ncu_metrics import canonical_names
+from kernelpro.profiling.cuda.ncu_csv import NcuKernel, complete, is_evidence, read_csv
 from kernelpro.profiling.cuda.ncu_run import find_ncu
 from kernelpro.profiling.cuda.units import base_unit
 from kernelpro.schema.profile import Metric
@@ -104,8 +103,7 @@ def _kernel(action: Any) -> NcuKernel:
         kernel.capability = (int(major), int(minor))
     name = action["device__attribute_display_name"]
     kernel.device = str(name.value()) if name is not None else ""
-    for old, new in canonical_names(kernel.metrics).items():
-        kernel.metrics[new] = kernel.metrics[old]
+    complete(kernel)
     kernel.rules = [_rule(rule) for rule in action.rule_results_as_dicts()]
     return kernel
 

@@ -24,6 +24,7 @@ _BYTES = re.compile(
     r"pattern for (global|local) (loads|stores) (?:from|to) L1TEX.*?only ([\d.]+) of the 32 bytes",
     re.DOTALL,
 )
+_LOCAL = re.compile(r"access pattern for local (loads|stores)")
 _STALL = re.compile(
     r"spends ([\d.]+) cycles being stalled (.*?)\..*?total average of ([\d.]+) cycles", re.DOTALL
 )
@@ -68,7 +69,23 @@ def facts(rules: Iterable[Mapping[str, str]]) -> dict[str, Metric]:
     for rule in rules:
         text = rule.get("text", "").replace("\n", " ")
         _from_sentence(text, found)
+        if _LOCAL.search(text):
+            percent = _percent(rule)
+            found[m.LOCAL_RULE_PCT] = max(found.get(m.LOCAL_RULE_PCT, 0.0), percent)
+    if m.GLOBAL_SECTORS not in found:
+        # Bytes per sector without the number of sectors: a single narrow store would count as
+        # much as all loads. Where the excess matters, another rule states the sectors.
+        for name in _BYTES_METRICS.values():
+            found.pop(name, None)
     return {name: Metric(value=value, source="ncu rule") for name, value in found.items()}
+
+
+def _percent(rule: Mapping[str, str]) -> float:
+    """The rule's estimated speed-up in percent; zero where it gives none."""
+    try:
+        return float(rule.get("speedup_percent", "").replace(",", ""))
+    except ValueError:
+        return 0.0
 
 
 def _from_sentence(text: str, found: dict[str, float]) -> None:

@@ -7,7 +7,6 @@ not an exception: the caller falls back to weaker collectors.
 from __future__ import annotations
 
 import os
-import re
 import shutil
 import signal
 import subprocess
@@ -19,6 +18,7 @@ from pathlib import Path
 
 from kernelpro.errors import UserError
 from kernelpro.profiling.cuda.ncu_csv import NcuKernel, read_csv
+from kernelpro.profiling.cuda.ncu_query import known_metrics, refused, request
 from kernelpro.schema.profile import Missing
 from kernelpro.text import truncate_middle
 
@@ -29,7 +29,6 @@ _PLACES = (
     "/opt/nvidia/nsight-compute/*/ncu",
     "/usr/local/NVIDIA-Nsight-Compute*/ncu",
 )
-_UNKNOWN_METRIC = re.compile(r"(?:Failed to find|Unknown|invalid) metrics?:?\s+([\w.,:\s]+)", re.I)
 
 PROBLEMS: tuple[tuple[str, str, str], ...] = (
     ("ERR_NVGPUCTRPERM", "no permission to read the GPU's counters",
@@ -119,33 +118,26 @@ def collect(
     environment: Mapping[str, str] | None = None,
     timeout_s: float = TIMEOUT_S,
 ) -> Captured:
-    """Profile ``target``; metrics that this ncu does not know are dropped and named."""
+    """Profile ``target``; metrics that this ncu does not know are dropped and named.
+
+    The query sorts them out beforehand; what ncu refuses nevertheless is dropped in a second try.
+    """
     chosen = selection or Selection()
     started = time.monotonic()
-    wanted, dropped = list(metrics), []
-    for _ in range(3):
-        captured, log = _once(ncu, target, wanted, chosen, environment, timeout_s)
-        unknown = [name for name in unknown_metrics(log + captured.output) if name in wanted]
-        if not unknown:
-            break
-        dropped += unknown
-        wanted = [name for name in wanted if name not in unknown]
-    captured.dropped = tuple(dropped)
+    asked = request(metrics, known_metrics(ncu))
+    captured, log = _once(ncu, target, asked.metrics, chosen, environment, timeout_s)
+    more = refused(log + captured.output, asked.metrics)
+    if more:
+        rest = [name for name in asked.metrics if name not in more]
+        captured, _ = _once(ncu, target, rest, chosen, environment, timeout_s)
+    captured.dropped = (*asked.unknown, *more)
     captured.seconds = time.monotonic() - started
-    if dropped:
+    if captured.dropped:
+        what = ", ".join(captured.dropped)
         captured.missing.append(
-            Missing(what=", ".join(dropped), reason="this ncu or GPU does not have these metrics")
+            Missing(what=what, reason="this ncu or GPU does not have these metrics")
         )
     return captured
-
-
-def unknown_metrics(output: str) -> list[str]:
-    """Names that ncu says it does not know."""
-    found: list[str] = []
-    for match in _UNKNOWN_METRIC.finditer(output):
-        first = match.group(1).splitlines()[0]
-        found += [part.strip(" .'\"") for part in re.split(r"[,\s]+", first) if "__" in part]
-    return list(dict.fromkeys(found))
 
 
 def _once(

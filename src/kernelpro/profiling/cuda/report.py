@@ -15,7 +15,7 @@ from kernelpro.diagnosis import cuda_metrics as m
 from kernelpro.errors import KernelproError, UserError
 from kernelpro.profiling.cuda import nsys, timeline
 from kernelpro.profiling.cuda.kernel_match import base_name, choose
-from kernelpro.profiling.cuda.ncu_csv import NcuKernel, read_csv
+from kernelpro.profiling.cuda.ncu_csv import NcuKernel, is_evidence, read_csv
 from kernelpro.profiling.cuda.ncu_report import read_report
 from kernelpro.profiling.cuda.ncu_rules import facts
 from kernelpro.profiling.cuda.sass import SassFunction, disassemble, find_disassembler
@@ -99,7 +99,9 @@ def from_ncu(kernels: Sequence[NcuKernel], entry_points: Iterable[str] = ()) -> 
         groups.setdefault((kernel.name, kernel.grid, kernel.block), []).append(kernel)
     merged = [_profile(group) for group in groups.values()]
     origins, selected = choose([(k.name, _total(k)) for k in merged], entry_points)
-    unreadable = sorted({name for kernel in kernels for name in kernel.unreadable})
+    unreadable = sorted(
+        {n for kernel in kernels for n in kernel.unreadable if is_evidence(n, whole=False)}
+    )
     missing: tuple[Missing, ...] = ()
     if unreadable:
         shown = ", ".join(unreadable[:SHOWN]) + (" ..." if len(unreadable) > SHOWN else "")

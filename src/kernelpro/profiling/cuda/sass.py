@@ -21,6 +21,7 @@ from typing import NamedTuple
 
 from kernelpro.errors import MachineError, UserError
 from kernelpro.profiling.cuda.sass_classes import classes
+from kernelpro.profiling.cuda.sass_flow import global_loads
 from kernelpro.schema.profile import SourceLine
 
 INSTRUCTION_BYTES = 16
@@ -57,7 +58,11 @@ class SassFunction:
         """Static counts by class, the hot loop's with the prefix ``hot.``; ``loops`` = loops."""
         body = self.body()
         loop = self.hot_loop()
-        counted = {**_count(body), "loops": float(len(_loops(body)))}
+        loads = global_loads(body, loop)
+        counted = {
+            **_count(body), "loops": float(len(_loops(body))),
+            "indirect": float(loads.indirect), "chained": float(loads.chained),
+        }  # fmt: skip
         if loop is not None:
             inside = [i for i in body if loop[0] <= i.address <= loop[1]]
             counted.update({f"hot.{key}": value for key, value in _count(inside).items()})

@@ -10,7 +10,8 @@ MMA), ``ldsm``; ``ldg``, ``stg``, ``lds``, ``sts``, ``ldl``, ``stl``, and each w
 bits, for example ``ldg.128``; ``local_indexed`` (local access through a computed address),
 ``local_stack`` (at a fixed offset from the stack pointer: spills, ABI saves); ``ldgsts``
 (cp.async), ``tma`` (UTMALDG, UTMASTG, UBLKCP ...); ``atomic`` (ATOMG, RED), ``shared_atomic``
-(ATOMS); ``barrier`` (BAR), ``shuffle``, ``branch``, ``call``.
+(ATOMS); ``barrier`` (BAR), ``shuffle``, ``branch``, ``call``. Of the whole function only:
+``loops``; ``indirect`` and ``chained`` global loads (``sass_flow``).
 """
 
 from __future__ import annotations
