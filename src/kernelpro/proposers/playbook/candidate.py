@@ -65,7 +65,7 @@ def _fits(number: int, plan: Plan, body: Body) -> list[str]:
         if name in plan.scalars:
             value = plan.scalars[name]
             lines += [f"        if type(args[{position}]) is not {type(value).__name__} or "
-                      f"args[{position}] != {value!r}:" if value is not None else
+                      f"args[{position}] != {_literal(value)}:" if value is not None else
                       f"        if args[{position}] is not None:",
                       "            return None"]  # fmt: skip
     tensors = [(i, plan.buffers[n]) for i, n in enumerate(given) if n not in plan.scalars]
@@ -87,8 +87,10 @@ def _fits(number: int, plan: Plan, body: Body) -> list[str]:
         "            if grad and t.requires_grad:",
         "                return None  # the native path has no backward",
         "            if t.stride() != stride:",
-        "                t = _torch.empty_strided(shape, stride, dtype=dtype, device=t.device)"
-        ".copy_(t)",
+        *(["                return None  # a copy would not see the changes made to it"]
+          if plan.mutations else
+          ["                t = _torch.empty_strided(shape, stride, dtype=dtype, device=t.device)"
+           ".copy_(t)"]),
         "            found.append(t)",
         "        return found",
     ]
