@@ -83,9 +83,7 @@ def _all(
     found: list[Proposal] = []
     seen: set[str] = set()
     while len(found) < limit:
-        made = PlaybookWriter().propose(
-            _request(task, parent, mode=mode, seen=frozenset(seen))
-        )
+        made = PlaybookWriter().propose(_request(task, parent, mode=mode, seen=frozenset(seen)))
         if made is None:
             return found
         assert content_hash(made.source) not in seen

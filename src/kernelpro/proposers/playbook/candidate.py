@@ -87,10 +87,14 @@ def _fits(number: int, plan: Plan, body: Body) -> list[str]:
         "            if grad and t.requires_grad:",
         "                return None  # the native path has no backward",
         "            if t.stride() != stride:",
-        *(["                return None  # a copy would not see the changes made to it"]
-          if plan.mutations else
-          ["                t = _torch.empty_strided(shape, stride, dtype=dtype, device=t.device)"
-           ".copy_(t)"]),
+        *(
+            ["                return None  # a copy would not see the changes made to it"]
+            if plan.mutations
+            else [
+                "                t = _torch.empty_strided(shape, stride, dtype=dtype, device=t.device)"
+                ".copy_(t)"
+            ]
+        ),
         "            found.append(t)",
         "        return found",
     ]

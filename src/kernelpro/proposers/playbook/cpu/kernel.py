@@ -68,9 +68,7 @@ class KernelText:
         """Row axes outside the lane loop."""
         self.streamed = {s.access.buffer for s in self.kernel.stores if self._streams(s)}
         self.staged = self._staged()
-        self.functions = {
-            _NEEDS.get(n.op, n.op) for n in self.kernel.nodes if n.kind == "compute"
-        }
+        self.functions = {_NEEDS.get(n.op, n.op) for n in self.kernel.nodes if n.kind == "compute"}
 
     @property
     def shape(self) -> str:

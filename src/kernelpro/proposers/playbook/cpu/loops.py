@@ -120,8 +120,9 @@ def open_body(out: Lines, parameters: str = "") -> None:
 def header(k: KernelText, out: Lines) -> None:
     """Open the row function."""
     template = "template <bool STREAM> " if k.streamed else ""
-    out.open(f"{template}static void {k.kernel.name}_rows("
-             f"int64_t begin, int64_t end, {k.declared()})")
+    out.open(
+        f"{template}static void {k.kernel.name}_rows(int64_t begin, int64_t end, {k.declared()})"
+    )
     if k.knobs.flush_denormals and k.vector:
         out("const Flush flush;")
     constants(k, out)

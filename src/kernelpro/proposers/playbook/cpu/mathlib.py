@@ -348,6 +348,7 @@ FAST = {
 }  # fmt: skip
 """Replacements under approximate math."""
 
+
 def required(names: set[str], *, fast: frozenset[str]) -> tuple[list[str], set[str]]:
     """Function texts for ``names`` in dependency order, and the prelude parts they need.
 
