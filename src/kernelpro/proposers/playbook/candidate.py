@@ -91,8 +91,9 @@ def _fits(number: int, plan: Plan, body: Body) -> list[str]:
             ["                return None  # a copy would not see the changes made to it"]
             if plan.mutations
             else [
-                "                t = _torch.empty_strided(shape, stride, dtype=dtype, device=t.device)"
-                ".copy_(t)"
+                "                made = _torch.empty_strided("
+                "shape, stride, dtype=dtype, device=t.device)",
+                "                t = made.copy_(t)",
             ]
         ),
         "            found.append(t)",
