@@ -7,6 +7,7 @@ from kernelpro.diagnosis import gain
 from kernelpro.diagnosis.base import ToolInput
 from kernelpro.diagnosis.evidence import absent, number, observed, value
 from kernelpro.diagnosis.roofline import total_us
+from kernelpro.diagnosis.waste import requested_over_fetched
 from kernelpro.schema.finding import Evidence, Finding, Severity
 from kernelpro.schema.profile import KernelProfile
 
@@ -14,6 +15,15 @@ NOT_STALLS = ("selected", "not_selected")
 MEMORY_STALLS = ("long_scoreboard", "lg_throttle", "tex_throttle", "drain", "membar")
 SHARED_STALLS = ("short_scoreboard", "mio_throttle")
 WARP = 32.0
+PRODUCTS = 0.2
+"""Share of multiply-adds in the instructions of a product (chosen: a naive one has a quarter)."""
+REUSE = 4.0
+"""Requested over fetched bytes from which data is used again (chosen; a stream has 1)."""
+TILED_FMA = 30.0
+"""Percent of the multiply-add pipe from which a product is tiled in registers (chosen)."""
+PER_LOAD_TILED, PER_LOAD = 8.0, 4.0
+"""Most multiply-adds per load instruction of a product, tiled in registers or not (chosen: a 4 x 4
+tile with 128-bit loads has 8, a naive product 0.5; a polynomial has its degree)."""
 SATURATED = 70.0
 """Percent of a memory level's peak from which requests queue up (chosen; the wait in a queue with
 random arrivals is 2.3 times the service at 70 % load)."""
@@ -141,26 +151,39 @@ def limits(given: ToolInput) -> dict[str, float]:
 
 
 def matmul_like(given: ToolInput) -> bool | None:
-    """True if the kernel multiplies matrices: by the problem, else by its hot loop.
+    """True if the kernel multiplies matrices: by the problem, else by what it executes.
 
-    A hot loop of which a quarter or more is multiply-add and which loads operands (from shared or
-    global memory) at least once per eight of them; register-only loops are not. None = no
-    evidence either way.
+    Enough of the instructions are multiply-adds, operands are loaded often enough (register-only
+    loops and polynomials are not products), and loaded data is used again (a scaled addition is
+    none either). By the counters where they were read, else by the hot loop's code, which may be a
+    loop that runs rarely. None = no evidence either way.
     """
     if given.graph is not None:
         return given.graph.has_matmul
+    tiled = number(given, m.PIPE_FMA, TILED_FMA) >= TILED_FMA
+    per_load = PER_LOAD_TILED if tiled else PER_LOAD
+    counted = [value(given, name) for name in (m.FFMA, m.HFMA)]
+    executed = value(given, m.INSTRUCTIONS)
+    if counted[0] is not None and executed:
+        products = sum(part or 0.0 for part in counted) / WARP
+        loads = number(given, m.SHARED_LOADS, 0.0) + number(given, m.GLOBAL_LOADS, 0.0)
+        enough = products / executed >= PRODUCTS and loads * per_load >= products
+        return enough and _reuses(given)
     scope = "sass.hot." if value(given, "sass.hot.total") else "sass."
     total = value(given, f"{scope}total")
-    if total:
-        products = sum(number(given, scope + key, 0.0) for key in ("ffma", "hfma"))
-        loads = sum(number(given, scope + key, 0.0) for key in ("lds", "ldg"))
-        return products / total >= 0.25 and loads * 8 >= products
-    fma, all_threads = value(given, m.FFMA), value(given, m.INSTRUCTIONS)
-    if fma is None or not all_threads:
+    if not total:
         return None
-    loads = number(given, m.SHARED_LOADS, 0.0) + number(given, m.GLOBAL_LOADS, 0.0)
-    warps_fma = fma / WARP
-    return warps_fma / all_threads >= 0.25 and loads * 8 >= warps_fma
+    products = sum(number(given, scope + key, 0.0) for key in ("ffma", "hfma"))
+    loads = sum(number(given, scope + key, 0.0) for key in ("lds", "ldg"))
+    return products / total >= PRODUCTS and loads * per_load >= products
+
+
+def _reuses(given: ToolInput) -> bool:
+    """True if operands come from shared memory or are asked for repeatedly, or nobody knows."""
+    if number(given, m.SHARED_LOADS, 0.0) > number(given, m.GLOBAL_LOADS, 0.0):
+        return True
+    reuse = requested_over_fetched(given)
+    return reuse is None or reuse >= REUSE
 
 
 def where(given: ToolInput) -> str:

@@ -69,21 +69,31 @@ def measured_cuda(given: ToolInput) -> Measured:
 def utilisation(given: ToolInput) -> float | None:
     """Use of the nearest *useful* limit, 0..1: DRAM bandwidth, the FMA pipe or the tensor pipe.
 
-    Lanes that are switched off do not count as use of the FMA pipe. L1, shared memory, ALU, XU
-    and FP64 are left out: being busy there is a fault to name, not a roofline reached. None if
-    nothing of it was measured.
+    Lanes that are switched off and multiprocessors without a block do not count as use of a pipe.
+    L1, shared memory, ALU, XU and FP64 are left out: being busy there is a fault to name, not a
+    roofline reached. None if nothing of it was measured.
     """
     lanes = number(given, cuda.THREADS_PER_INSTRUCTION, WARP) / WARP
+    active = active_share(given)
     shares = [
-        number(given, name, 0.0) / attainable
-        for name, attainable in (
-            (cuda.DRAM_PCT, DRAM_ATTAINABLE),
-            (cuda.PIPE_FMA, PIPE_ATTAINABLE / lanes if lanes > 0 else PIPE_ATTAINABLE),
-            (cuda.PIPE_TENSOR, PIPE_ATTAINABLE),
+        number(given, name, 0.0) * used / attainable
+        for name, used, attainable in (
+            (cuda.DRAM_PCT, 1.0, DRAM_ATTAINABLE),
+            (cuda.PIPE_FMA, lanes * active, PIPE_ATTAINABLE),
+            (cuda.PIPE_TENSOR, active, PIPE_ATTAINABLE),
         )
         if value(given, name) is not None
     ]
     return min(max(shares), 1.0) if shares else None
+
+
+def active_share(given: ToolInput) -> float:
+    """Share of the time in which an average multiprocessor had work; 1.0 where not measured.
+
+    Pipes are reported for active cycles only.
+    """
+    active, elapsed = value(given, cuda.SM_ACTIVE_CYCLES), value(given, cuda.ELAPSED_CYCLES)
+    return min(active / elapsed, 1.0) if active is not None and elapsed else 1.0
 
 
 def measured_cpu(given: ToolInput, floor: Floor | None, launch_us: float | None) -> Measured:

@@ -31,13 +31,14 @@ PRECEDES: dict[str, tuple[str, ...]] = {
     "uncoalesced_access": _MEMORY_SYMPTOMS,
     "shared_bank_conflicts": ("warp_stall", "barrier_stall", "shared_memory_tiling"),
     "atomic_contention": ("warp_stall", "barrier_stall", "memory_coalescing", *_MEMORY_SYMPTOMS),
-    "warp_divergence": ("warp_stall", "barrier_stall"),
     "launch_configuration": ("occupancy_limiter", "warp_divergence", "warp_stall"),
     "high_register_usage": ("occupancy_limiter", "warp_stall"),
     "occupancy_limiter": ("warp_stall",),
     "barrier_stall": ("warp_stall",),
     "shared_memory_tiling": ("warp_stall", "cache_locality", "vectorization"),
-    "fp64_usage": ("warp_stall", "tensor_core_underutilization"),
+    "fp64_usage": (
+        "warp_stall", "tensor_core_underutilization", "warp_divergence", "special_function_bound",
+    ),
     "special_function_bound": ("warp_stall",),
     "integer_arithmetic": ("warp_stall",),
     "tensor_core_underutilization": ("warp_stall",),
@@ -54,7 +55,15 @@ PRECEDES: dict[str, tuple[str, ...]] = {
     "loop_division": ("cpu_memory_bandwidth",),
     "framework_overhead": ("cpu_memory_bandwidth",),
 }  # fmt: skip
-"""Cause -> symptoms it explains. A symptom never ranks before a cause found in the same kernel."""
+"""Cause -> symptoms it explains. A symptom never ranks before a cause found in the same kernel.
+(Double-precision functions are software with branches, and their conversions use the
+special-function unit.)"""
+
+MAY_EXPLAIN: dict[str, tuple[str, ...]] = {"warp_divergence": ("warp_stall", "barrier_stall")}
+"""The same, if the cause is large enough for the symptom."""
+EXPLAINS = 0.4
+"""Least expected gain of such a cause, over the symptom's and both in logarithms (chosen: a few
+idle lanes do not explain a block that waits most of the time)."""
 
 
 _FILLS_THE_GPU = ("launch_configuration", "high_register_usage", "occupancy_limiter")
@@ -109,11 +118,19 @@ def _causes_first(found: Sequence[Placed], weight: Weight) -> list[Placed]:
 
 def _explained(symptom: Placed, others: Sequence[Placed]) -> bool:
     return any(
-        symptom.finding.tool in _symptoms_of(other)
-        and (other.kernel == symptom.kernel or other.kernel is None)
+        (other.kernel == symptom.kernel or other.kernel is None) and _explains(other, symptom)
         for other in others
         if other is not symptom
     )
+
+
+def _explains(cause: Placed, symptom: Placed) -> bool:
+    if symptom.finding.tool in _symptoms_of(cause):
+        return True
+    if symptom.finding.tool not in MAY_EXPLAIN.get(cause.finding.tool, ()):
+        return False
+    log_gain, other = (math.log(p.finding.expected_gain[1]) for p in (cause, symptom))
+    return log_gain >= EXPLAINS * other
 
 
 def _symptoms_of(cause: Placed) -> tuple[str, ...]:

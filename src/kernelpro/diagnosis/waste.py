@@ -60,3 +60,10 @@ def useful_share(given: ToolInput) -> float:
     efficiency = global_efficiency(given)
     local = local_share(given)
     return (1.0 if efficiency is None else efficiency) * (1.0 - (local or 0.0))
+
+
+def requested_over_fetched(given: ToolInput) -> float | None:
+    """Bytes that loads ask L1 for and use, over bytes read from DRAM; None if not measured."""
+    sectors, read = value(given, cuda.LOAD_SECTORS), value(given, cuda.DRAM_READ)
+    used = number(given, cuda.LOAD_BYTES_PER_SECTOR, 32.0)
+    return sectors * used / read if sectors is not None and read else None

@@ -9,7 +9,7 @@ from kernelpro.diagnosis.cuda_evidence import finding, memory_share, seen, stall
 from kernelpro.diagnosis.evidence import number, value
 from kernelpro.diagnosis.tool import tool
 from kernelpro.diagnosis.tools.dram_bandwidth import REPEATED, bytes_over_compulsory
-from kernelpro.diagnosis.waste import global_efficiency, local_share
+from kernelpro.diagnosis.waste import global_efficiency, local_share, requested_over_fetched
 from kernelpro.schema.finding import Finding, Severity
 from kernelpro.text import format_si
 
@@ -119,12 +119,6 @@ def _gather(given: ToolInput) -> Finding | None:
         useful=(m.DRAM_READ,),
         at_most=Severity.MEDIUM,
     )  # fmt: skip
-
-
-def requested_over_fetched(given: ToolInput) -> float | None:
-    """Bytes that loads ask L1 for, over bytes read from DRAM; None if not measured."""
-    sectors, read = value(given, m.LOAD_SECTORS), value(given, m.DRAM_READ)
-    return sectors * 32.0 / read if sectors is not None and read else None
 
 
 def _read_heavy(given: ToolInput) -> bool:

@@ -77,26 +77,27 @@ def integer_share(given: ToolInput) -> float | None:
             return min(integers / total, 1.0)
     scope = "sass.hot." if value(given, "sass.hot.total") else "sass."
     size = value(given, f"{scope}total")
+    rest = _remainder(given)
     if size:
-        return number(given, f"{scope}integer", 0.0) / size
-    return _remainder(given)
+        in_code = number(given, f"{scope}integer", 0.0) / size
+        return in_code if rest is None else min(in_code, rest)
+    others = max(number(given, p, 0.0) for p in (m.PIPE_FMA, m.PIPE_FP64, m.PIPE_XU, m.PIPE_LSU))
+    if rest is None or number(given, m.PIPE_ALU, 0.0) <= others:
+        return None
+    return max(rest - MOVES, 0.0)
 
 
 def _remainder(given: ToolInput) -> float | None:
-    """Share of neither floating-point nor memory operations, less what moves and branches take.
-
-    The last resort, where ALU is the busiest arithmetic pipe; None if the operations that can be
-    counted were not.
-    """
+    """Share of executed operations that are neither floating-point nor memory accesses: no more can
+    be integer, whatever a rarely run loop's code says. None if they were not counted."""
     parts = [value(given, name) for name in (m.FFMA, m.FADD, m.FMUL, m.HFMA, m.DFMA, m.DADD)]
     warps = value(given, m.INSTRUCTIONS)
     lanes = number(given, m.ACTIVE_THREADS_PER_INSTRUCTION, 32.0)
-    others = max(number(given, p, 0.0) for p in (m.PIPE_FMA, m.PIPE_FP64, m.PIPE_XU, m.PIPE_LSU))
-    if any(part is None for part in parts) or not warps or number(given, m.PIPE_ALU, 0.0) <= others:
+    if any(part is None for part in parts) or not warps:
         return None
     accesses = sum(
         number(given, name, 0.0) * 32.0
         for name in (m.GLOBAL_LOADS, m.GLOBAL_STORES, m.SHARED_LOADS, m.SHARED_STORES)
     )
     known = sum(part for part in parts if part is not None) + accesses
-    return max(1.0 - known / (warps * lanes) - MOVES, 0.0)
+    return max(1.0 - known / (warps * lanes), 0.0)

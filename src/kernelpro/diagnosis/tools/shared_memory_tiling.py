@@ -8,7 +8,7 @@ from kernelpro.diagnosis.base import ToolInput
 from kernelpro.diagnosis.cuda_evidence import MEMORY_STALLS, finding, l1_share, seen, stall_share
 from kernelpro.diagnosis.evidence import number, value
 from kernelpro.diagnosis.tool import tool
-from kernelpro.diagnosis.tools.cache_locality import requested_over_fetched
+from kernelpro.diagnosis.waste import requested_over_fetched
 from kernelpro.schema.finding import Finding
 
 REUSE = 4.0

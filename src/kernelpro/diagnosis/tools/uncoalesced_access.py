@@ -14,6 +14,8 @@ from kernelpro.schema.finding import Finding
 RESCUED = 0.8
 """L1 hit rate over unused share of the bytes from which a later access of the same warp uses them:
 then the pattern costs the L1 path only (chosen)."""
+STORED = 0.1
+"""Share of the sectors from which uncoalesced stores matter (chosen)."""
 EXCESS = 1.2
 """Sectors over the ideal from which a pattern is called uncoalesced (paper)."""
 
@@ -30,9 +32,7 @@ def uncoalesced_access(given: ToolInput) -> Finding | None:
         return None
     loads, stores = load_efficiency(given), store_efficiency(given)
     side = _side(loads, stores)
-    hits = number(given, m.L1_HIT, 0.0) / 100.0
-    travels = hits < RESCUED * (1.0 - efficiency)
-    share = max(memory_share(given), l1_share(given)) if travels else l1_share(given)
+    share = max(memory_share(given), l1_share(given)) if _travels(given) else l1_share(given)
     return finding(
         given,
         "uncoalesced_access",
@@ -59,6 +59,18 @@ def uncoalesced_access(given: ToolInput) -> Finding | None:
         useful=(m.L1_HIT, m.LOAD_BYTES_PER_SECTOR),
         example="out[y * n + x] = in[y * n + x];  // x = blockIdx.x * blockDim.x + threadIdx.x",
     )  # fmt: skip
+
+
+def _travels(given: ToolInput) -> bool:
+    """False if L1 serves what a load leaves unused; stores always go on to L2."""
+    loads, stores = load_efficiency(given), store_efficiency(given)
+    if stores is not None and stores < 1 / EXCESS:
+        written = number(given, m.STORE_SECTORS, 0.0)
+        if written >= STORED * (written + number(given, m.LOAD_SECTORS, 0.0)):
+            return True
+    if loads is None:
+        return True
+    return number(given, m.L1_HIT, 0.0) / 100.0 < RESCUED * (1.0 - loads)
 
 
 def _side(loads: float | None, stores: float | None) -> str:

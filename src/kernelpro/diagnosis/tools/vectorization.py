@@ -9,9 +9,8 @@ from kernelpro.diagnosis.evidence import number, value
 from kernelpro.diagnosis.gain import amdahl
 from kernelpro.diagnosis.measured import DRAM_ATTAINABLE
 from kernelpro.diagnosis.tool import tool
-from kernelpro.diagnosis.tools.cache_locality import requested_over_fetched
 from kernelpro.diagnosis.tools.shared_memory_tiling import stages_already
-from kernelpro.diagnosis.waste import global_efficiency
+from kernelpro.diagnosis.waste import global_efficiency, requested_over_fetched
 from kernelpro.schema.finding import Finding
 
 NARROW = 2.5

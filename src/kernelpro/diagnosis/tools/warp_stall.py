@@ -23,9 +23,13 @@ from kernelpro.diagnosis.tool import tool
 from kernelpro.schema.finding import Finding
 
 DOMINANT = 0.40
-"""Share of one reason from which it dominates (paper; critical there at 0.6)."""
-BUSY = 0.7
-"""Share of issuing cycles from which waiting warps cost nothing (chosen)."""
+"""Share of one reason in a warp's time from which it dominates (paper; critical there at 0.6); for
+a dependence its share in all stalls, as issuing itself fills much of the time there."""
+BUSY = 0.85
+"""Share of issuing cycles from which waiting warps cost nothing (chosen; the gain is capped by what
+is left to full issue rate)."""
+DEPENDENCE = ("wait", "branch_resolving", "no_instruction")
+"""Reasons that lie in the instruction stream itself, however busy the SM is."""
 TENSOR = 60.0
 """Percent of tensor pipe use from which the matrix unit, not waiting for it, is the limit (chosen;
 NVIDIA's Speed-of-Light rule calls 60 % busy)."""
@@ -120,7 +124,10 @@ def warp_stall(given: ToolInput) -> Finding | None:
     shares = {r: s for r, s in stall_shares(given).items() if r not in (*NOT_STALLS, "barrier")}
     issuing = issue_share(given) or 0.0
     reason = next(iter(shares), None)
-    if reason is None or shares[reason] < DOMINANT or issuing >= BUSY:
+    if reason is None or issuing >= BUSY:
+        return None
+    whole = sum(shares.values()) if reason in DEPENDENCE else 1.0
+    if shares[reason] < DOMINANT * whole:
         return None
     if _is_symptom(given, reason):
         return None
@@ -163,4 +170,5 @@ def _is_symptom(given: ToolInput, reason: str) -> bool:
         return True
     if reason in MEMORY_STALLS and memory_saturated(given):
         return True
-    return reason not in SHARED_STALLS and number(given, m.SM_PCT, 0.0) >= SATURATED
+    own_fault = reason in SHARED_STALLS or reason in DEPENDENCE
+    return not own_fault and number(given, m.SM_PCT, 0.0) >= SATURATED
