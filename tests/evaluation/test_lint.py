@@ -84,6 +84,9 @@ def test_labels(name: str) -> None:
 HEALTHY = {
     "matmul": make("return x @ y", "torch.rand(256, 256), torch.rand(256, 256)"),
     "sum": make("return x.sum(1)", "torch.randn(256, 512, 8)"),
+    "gain_of_ones": make(
+        "return self.n(x)", "torch.randn(512, 512) * (0.5 + torch.rand(512, 1)) + "
+        "torch.randn(512, 1)", constructor="self.n = torch.nn.LayerNorm(512)"),
     "linear_relu": make("return torch.relu(self.a(x))", "torch.randn(512, 512)",
                         constructor=LINEAR_512),
     "layer_norm_gelu": make(

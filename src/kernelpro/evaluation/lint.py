@@ -8,6 +8,7 @@ time; the evidence also says what passes kernelpro's strict bound. Runs the refe
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,7 +16,8 @@ import torch
 
 from kernelpro.evaluation import lint_probes as probes
 from kernelpro.evaluation.expectation import Drawer, Expectation
-from kernelpro.evaluation.reference import Reference, all_finite
+from kernelpro.evaluation.parameters import jittered
+from kernelpro.evaluation.reference import Reference, all_finite, seeded
 from kernelpro.schema.codec import CONFIG
 from kernelpro.schema.hardware import Device
 from kernelpro.schema.problem import Problem
@@ -103,8 +105,7 @@ def _answers(expected: Expectation, drawer: Drawer, evidence: dict[str, Any]) ->
     other = drawer.answer(drawer.draw("default", SEEDS[1]))
     changed = None
     if reference.initial_state:
-        twin = Reference(reference.problem, reference.device, construction_seed=SEEDS[1])
-        reference.load_state(twin.initial_state)
+        reference.load_state(_other_weights(reference))
         changed = drawer.answer(expected.draw)
         reference.load_state(expected.state)
     passing = probes.controls_passing(expected, other, changed, reference.problem.precision)
@@ -114,6 +115,14 @@ def _answers(expected: Expectation, drawer: Drawer, evidence: dict[str, Any]) ->
     evidence["input_tails_unused"] = tails
     found = {BY_CONTROL[name] for name in passing["official"]}
     return found | ({"truncatable"} if tails else set())
+
+
+def _other_weights(reference: Reference) -> Mapping[str, torch.Tensor]:
+    """Another construction's weights, jittered: gains of one are equal in every construction."""
+    twin = Reference(reference.problem, reference.device, construction_seed=SEEDS[1])
+    buffers = frozenset(name for name, _ in reference.model.named_buffers())
+    with seeded(SEEDS[1], reference.device):
+        return jittered(twin.initial_state, buffers)
 
 
 def _structure(expected: Expectation, evidence: dict[str, Any]) -> set[str]:
