@@ -143,13 +143,25 @@ def _checks(outcome: Outcome) -> list[RenderableType]:
     return [Text(""), *lines] if lines else []
 
 
+SHOWN_KERNELS = 8
+"""Kernels on a page; the rest is one line (``--json`` has all)."""
+
+
 def diagnosis_page(diagnosis: Diagnosis) -> RenderableType:
-    """Kernels with their findings, most worthwhile first."""
+    """The call's findings, then the kernels that take the most time with theirs."""
     parts: list[RenderableType] = []
-    for kernel in diagnosis.kernels:
-        parts += [_kernel(kernel), Text("")]
+    selected = str(diagnosis.system.get("selected", ""))
+    if selected and "(inferred" not in selected:
+        parts += [Text(safe(selected), style=QUIET), Text("")]
     if diagnosis.system_findings:
         parts += [Text("whole call", style="bold"), *map(finding_block, diagnosis.system_findings)]
+    for kernel in diagnosis.kernels[:SHOWN_KERNELS]:
+        parts += [_kernel(kernel), Text("")]
+    rest = diagnosis.kernels[SHOWN_KERNELS:]
+    if rest:
+        share = sum(kernel.time_share or 0.0 for kernel in rest)
+        line = f"{len(rest)} more kernels take {share:.0%} of the device time; --json lists them."
+        parts += [Text(line, style=QUIET), Text("")]
     if diagnosis.missing:
         lacking = "; ".join(safe(m) for m in diagnosis.missing)
         parts.append(Text(f"Evidence that could not be had: {lacking}", style=QUIET))
@@ -158,15 +170,21 @@ def diagnosis_page(diagnosis: Diagnosis) -> RenderableType:
 
 def _kernel(kernel: KernelDiagnosis) -> Group:
     title = Text(safe(kernel.kernel), style="bold")
-    title.append(f"  {kernel.roofline_class}-bound", style="not bold")
+    facts = [BOUND_WORD.get(kernel.roofline_class, f"{kernel.roofline_class}-bound")]
     if kernel.duration_us is not None:
-        title.append(f", {format_us(kernel.duration_us)}", style="not bold")
-    if kernel.headroom is not None:
-        title.append(f", {kernel.headroom:.2f} times its floor", style="not bold")
+        facts.append(format_us(kernel.duration_us))
+    if kernel.time_share is not None:
+        facts.append(f"{kernel.time_share:.0%} of the device time")
+    title.append(f"  {', '.join(facts)}", style="not bold")
     explanation = Text(safe(kernel.explanation), style=QUIET)
     if not kernel.findings:
         return Group(title, explanation, Text("Nothing to fix.", style=ACCENT))
     return Group(title, explanation, *map(finding_block, kernel.findings))
+
+
+BOUND_WORD = {
+    "occupancy": "occupancy-limited", "mixed": "balanced", "unknown": "class not known",
+}  # fmt: skip
 
 
 def finding_block(finding: Finding) -> RenderableType:

@@ -108,20 +108,22 @@ def _causes_first(found: Sequence[Placed], weight: Weight) -> list[Placed]:
         found,
         key=lambda p: (-score(p, weight), -p.finding.confidence, p.finding.tool),
     )
+    left: dict[int | None, list[Placed]] = {None: []}
+    for placed in waiting:
+        left.setdefault(placed.kernel, []).append(placed)
     ordered: list[Placed] = []
     while waiting:
-        free = next((p for p in waiting if not _explained(p, waiting)), waiting[0])
+        free = next((p for p in waiting if not _explained(p, left)), waiting[0])
         waiting.remove(free)
+        left[free.kernel].remove(free)
         ordered.append(free)
     return ordered
 
 
-def _explained(symptom: Placed, others: Sequence[Placed]) -> bool:
-    return any(
-        (other.kernel == symptom.kernel or other.kernel is None) and _explains(other, symptom)
-        for other in others
-        if other is not symptom
-    )
+def _explained(symptom: Placed, left: dict[int | None, list[Placed]]) -> bool:
+    """True if a cause of the same kernel, or of the whole call, still waits for its place."""
+    others = [*left[None], *(left[symptom.kernel] if symptom.kernel is not None else ())]
+    return any(_explains(other, symptom) for other in others if other is not symptom)
 
 
 def _explains(cause: Placed, symptom: Placed) -> bool:

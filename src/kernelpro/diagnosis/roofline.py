@@ -26,6 +26,9 @@ NEAR_BY_COUNTERS = 0.85
 """The same for a report without its problem, where the limit is a counter's (measured: a plain
 float4 copy on the H200 shows 85-93 % of nominal DRAM bandwidth in ncu)."""
 
+FAR = 64.0
+"""Headroom from which its value says nothing but that the kernel does little work of the kinds that
+have a limit (see ``gain.MOST``)."""
 IMPOSSIBLE = 0.85
 """A kernel below this share of its floor shows that the floor is wrong, not that it is fast
 (chosen: beyond the scatter of timings and of the calibration)."""
@@ -83,7 +86,7 @@ def _floor(given: ToolInput, outcome: Outcome | None) -> Floor | None:
 
 def _credible(given: ToolInput, bound: Floor | None) -> tuple[Floor | None, str]:
     """The floor, unless the kernel beats it: then the ceilings were measured too low."""
-    spent = _time_against_floor(given)
+    spent = None if bound is None else _time_against_floor(given)
     if bound is None or spent is None or spent >= IMPOSSIBLE * bound.us:
         return bound, ""
     return None, (
@@ -110,7 +113,7 @@ def _headroom(
     given: ToolInput, bound: Floor | None, seen: Measured
 ) -> tuple[float | None, bool, str]:
     """(time over attainable time, near the roofline, where the figure comes from)."""
-    spent = _time_against_floor(given)
+    spent = None if bound is None else _time_against_floor(given)
     if bound is not None and spent is not None and bound.us > 0:
         headroom = max(spent / bound.us, 1.0)
         return headroom, headroom <= 1.0 / NEAR_ROOFLINE, "the problem's bytes and FLOPs"
@@ -177,6 +180,8 @@ def _explain(
                 f"It runs at {1 / headroom:.0%} of what is attainable (by {source}): there is"
                 " nothing worth changing in the kernel itself."
             )
+        elif headroom > FAR:
+            parts.append(f"It is more than {FAR:.0f}x from every limit known (by {source}).")
         else:
             parts.append(f"At most {headroom:.2f}x is left to gain (by {source}).")
     return " ".join(parts)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from kernelpro.diagnosis import cuda_metrics as m
@@ -128,6 +128,8 @@ def test_metrics_output_without_a_page_is_long_with_raw_names() -> None:
         (raw([{**ROW, m.DRAM_PCT: "91,2"}], UNITS), "decimal comma"),
         (raw([{**ROW, m.DRAM_READ: "1.234,5"}], UNITS), "decimal comma"),
         (raw([ROW], UNITS)[:-60], "truncated"),
+        (raw([ROW], UNITS).replace(",", ";"), "semicolons"),
+        (raw([ROW], UNITS) + '"1","7","' + "x" * 2_000_000, "damaged"),
     ],
 )
 def test_what_cannot_be_read_right_is_refused_in_one_sentence(text: str, said: str) -> None:
@@ -138,6 +140,7 @@ def test_what_cannot_be_read_right_is_refused_in_one_sentence(text: str, said: s
 
 
 @given(st.integers(0, 600))
+@example(6)
 def test_a_report_cut_anywhere_never_gives_wrong_numbers(cut: int) -> None:
     text = raw([ROW, ROW], UNITS)
     try:

@@ -29,8 +29,6 @@ def power_throttle(given: ToolInput) -> Finding | None:
     ncu locks the clocks to their base unless told otherwise, so a low clock is information only
     where no other kernel of the report proves that clocks were free.
     """
-    if not is_hottest(given):
-        return None
     limited, clock = value(given, m.SYSTEM_POWER_LIMITED), clock_share(given)
     if limited is not None:
         if limited < LIMITED:
@@ -42,6 +40,8 @@ def power_throttle(given: ToolInput) -> Finding | None:
         if clock is None or clock >= CLOCK or busy < BUSY or not long:
             return None
         said = "the clock is low although the kernel is busy"
+    if not is_hottest(given):
+        return None
     sure = limited is not None or _clock_is_free(given)
     shown = "" if clock is None else f"; the SM clock is {clock:.0%} of the highest"
     return finding(

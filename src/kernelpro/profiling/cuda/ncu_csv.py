@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 from kernelpro.errors import UserError
 from kernelpro.profiling.cuda.ncu_derive import derived, is_input
-from kernelpro.profiling.cuda.ncu_metrics import DETAILS, USED, canonical_names
+from kernelpro.profiling.cuda.ncu_metrics import ALIASES, DETAILS, USED, canonical_names
 from kernelpro.profiling.cuda.units import Unit, base_unit
 from kernelpro.schema.profile import Metric
 
@@ -37,6 +37,9 @@ DEVICE_NAME = "device__attribute_display_name"
 WHOLE_UP_TO = 64
 """Launches up to which every metric of a raw page is kept (for plug-in tools and the raw arm);
 beyond, only those that built-in tools read: 500 launches of 2,000 columns take 2.5 s otherwise."""
+
+MAX_RECORD = 1 << 20
+"""Characters after which a record whose quotes never close is given up as damaged."""
 
 SYMPTOMS: tuple[tuple[str, str], ...] = (
     ("ERR_NVGPUCTRPERM", "the profiler had no permission to read the GPU's counters; run as root "
@@ -92,6 +95,8 @@ def complete(kernel: NcuKernel) -> None:
     for old, new in canonical_names(kernel.metrics).items():
         kernel.metrics[new] = kernel.metrics[old]
     kernel.metrics.update(derived(kernel.metrics))
+    replaced = {alias for name in kernel.metrics for alias in ALIASES.get(name, ())}
+    kernel.unreadable = [name for name in kernel.unreadable if name not in replaced]
 
 
 @dataclass(slots=True)
@@ -118,11 +123,12 @@ def _rows(text: str, name: str) -> Iterator[_Row]:
             pending, start = line, number
         else:
             pending += "\n" + line
-        if pending.count('"') % 2:
+        if pending.count('"') % 2 and len(pending) < MAX_RECORD:
             continue
-        cells = next(csv.reader([pending]))
+        cells = _cells(pending, start, name)
+        cut = pending.endswith(",")  # ncu quotes every field, empty ones too
         pending = ""
-        if len(cells) not in widths:
+        if cut or len(cells) not in widths:
             _damaged(name, start, cells, columns)
         yield _Row(start, cells + [""] * (len(columns) - len(cells)))
     if pending:
@@ -131,10 +137,17 @@ def _rows(text: str, name: str) -> Iterator[_Row]:
 
 def _header(line: str) -> list[str] | None:
     """Column names if ``line`` is the header of an ncu table."""
-    if "Kernel Name" not in line or not line.lstrip("\ufeff").startswith('"ID"'):
+    if "Kernel Name" not in line or not line.lstrip("\ufeff").startswith('"ID",'):
         return None
     cells = next(csv.reader([line.lstrip("\ufeff")]))
     return cells if all(column in cells for column in _IDENTITY[:2]) else None
+
+
+def _cells(record: str, line: int, name: str) -> list[str]:
+    try:
+        return next(csv.reader([record]))
+    except csv.Error as error:
+        raise UserError(f"{name} is damaged in line {line}: {error}") from None
 
 
 def _widths(columns: Sequence[str]) -> tuple[int, ...]:

@@ -53,10 +53,11 @@ def _from_rates(metrics: Mapping[str, Metric]) -> dict[str, Metric]:
 
 def _operations(metrics: Mapping[str, Metric], kinds: tuple[str, ...]) -> float | None:
     """Matrix operations of these kinds; None if the report does not list them."""
+    starts = tuple(_TENSOR_OPS + kind for kind in kinds)
     parts = [
         metric.value
         for name, metric in metrics.items()
-        if name.startswith(tuple(_TENSOR_OPS + kind for kind in kinds)) and name.endswith(".sum")
+        if name.startswith(starts) and name.endswith(".sum")
     ]
     return sum(parts) if parts else None
 
