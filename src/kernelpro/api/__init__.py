@@ -6,7 +6,7 @@ Every function takes and returns records. Failure of a candidate is a value; ``U
 
 from __future__ import annotations
 
-from kernelpro.api.diagnosis import diagnose, guidance, tools
+from kernelpro.api.diagnosis import diagnose, guidance, tools, write_diagnosis
 from kernelpro.api.evaluation import evaluate, lint, profile
 from kernelpro.api.external import ask, finish, start, tell
 from kernelpro.api.machine import calibrate, doctor, unusable
@@ -47,4 +47,5 @@ __all__ = [
     "tools",
     "unusable",
     "verify_run",
+    "write_diagnosis",
 ]

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from kernelpro import environ
 from kernelpro.api.evaluation import judge, profile_of
 from kernelpro.api.runs import list_runs, show_run
 from kernelpro.diagnosis.ledger import PAPER, Ledger, PaperRow, ToolRecord
@@ -47,17 +48,19 @@ def diagnose(
     device: str = "auto",
     tools: Sequence[str] | None = None,
     sass: Path | str | None = None,
+    kernel: str | None = None,
 ) -> Diagnosis:
     """Ranked findings: what an expert would say, first what to fix first.
 
     ``source`` is a ``Profile``; a saved report (ncu CSV or ``.ncu-rep``, nsys SQLite export,
-    torch.profiler trace, or ``kernelpro profile --json``); or a problem together with a
-    ``candidate``, which is then evaluated and profiled here. ``tools`` restricts the run to these
-    ids; ``sass`` adds machine code (cubin, program or listing) to a report. ``UserError`` says
-    what is wrong with a file.
+    torch.profiler trace, or ``kernelpro profile --json``); a command as a list of words, which is
+    run under ncu here (only kernels whose name matches the regular expression ``kernel``); or a
+    problem together with a ``candidate``, which is then evaluated and profiled here. ``tools``
+    restricts the run to these ids; ``sass`` adds machine code (cubin, program or listing) to a
+    report. ``UserError`` says what is wrong with a file.
     """
     return examine(
-        source, candidate, inputs=inputs, device=device, tools=tools, sass=sass
+        source, candidate, inputs=inputs, device=device, tools=tools, sass=sass, kernel=kernel
     ).diagnosis
 
 
@@ -69,11 +72,12 @@ def guidance(
     inputs: Any = None,
     device: str = "auto",
     sass: Path | str | None = None,
+    kernel: str | None = None,
 ) -> Guidance:
     """What a writer would be told about ``source`` in the feedback ``arm``: see ``diagnose``."""
     from kernelpro.diagnosis.guide import guide
 
-    found = examine(source, candidate, inputs=inputs, device=device, sass=sass)
+    found = examine(source, candidate, inputs=inputs, device=device, sass=sass, kernel=kernel)
     return guide(found.diagnosis, found.outcome, arm=arm, profile=found.profile)
 
 
@@ -85,12 +89,13 @@ def examine(
     device: str = "auto",
     tools: Sequence[str] | None = None,
     sass: Path | str | None = None,
+    kernel: str | None = None,
 ) -> Examined:
     """Profile (or read the profile of) ``source`` and run the tools over it."""
     from kernelpro.diagnosis.diagnose import diagnose as run_tools
 
     if candidate is None:
-        profile = source if isinstance(source, Profile) else read_profile(source, sass=sass)
+        profile = _profile(source, sass, kernel)
         return Examined(profile, run_tools(profile, tools=tools), None)
     judged = judge(source, candidate, inputs=inputs, device=device)
     profile = profile_of(judged)
@@ -99,6 +104,28 @@ def examine(
         outcome=judged.outcome, tools=tools,
     )  # fmt: skip
     return Examined(profile, diagnosis, judged.outcome)
+
+
+def _profile(source: Any, sass: Path | str | None, kernel: str | None) -> Profile:
+    if isinstance(source, Profile):
+        return source
+    if isinstance(source, list | tuple):
+        from kernelpro.profiling.cuda.command import profile_command
+        from kernelpro.profiling.cuda.report import with_sass
+
+        profile = profile_command(source, kernel=kernel, cuda_home=environ.cuda_home())
+        return profile if sass is None else with_sass(profile, Path(sass), environ.cuda_home())
+    return read_profile(source, sass=sass)
+
+
+def write_diagnosis(diagnosis: Diagnosis, path: Path | str, *, title: str = "Diagnosis") -> None:
+    """Write ``diagnosis`` as one HTML file; ``UserError`` if it cannot be written there."""
+    from kernelpro.report.diagnosis_html import diagnosis_html
+
+    try:
+        Path(path).write_text(diagnosis_html(diagnosis, title), encoding="utf-8")
+    except OSError as error:
+        raise UserError(f"{path} cannot be written: {error.strerror}") from error
 
 
 def read_profile(path: Path | str, *, sass: Path | str | None = None) -> Profile:
@@ -110,7 +137,9 @@ def read_profile(path: Path | str, *, sass: Path | str | None = None) -> Profile
         raise UserError(f"{path} is a program. Name its candidate too: kernelpro diagnose {path} "
                         "CANDIDATE")  # fmt: skip
     if not _saved_here(path):
-        return load_report(path, sass=Path(sass) if sass is not None else None)
+        return load_report(
+            path, sass=Path(sass) if sass is not None else None, cuda_home=environ.cuda_home()
+        )
     try:
         return loads(Profile, path.read_text(encoding="utf-8"))
     except ValueError as error:

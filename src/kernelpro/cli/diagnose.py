@@ -3,26 +3,43 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperCommand
 
 from kernelpro.cli import options
 from kernelpro.cli.output import choice, say, say_json
+from kernelpro.errors import UserError
 from kernelpro.schema.guidance import Arm
 from kernelpro.text import printable
 
+COMMAND = "kernelpro.command"
+
+
+class AfterDashes(TyperCommand):
+    """A command whose words after ``--`` are a program of the user's, options and all."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Take the program off before the rest is read."""
+        if "--" in args:
+            at = args.index("--")
+            ctx.meta[COMMAND] = args[at + 1 :]
+            args = args[:at]
+        return super().parse_args(ctx, args)
+
 
 def diagnose(
+    ctx: typer.Context,
     source: Annotated[
-        str,
+        str | None,
         typer.Argument(
             metavar="INPUT",
             help="A saved report (ncu CSV or .ncu-rep, nsys SQLite, torch.profiler trace, 'profile "
-            "--json'), or a PROBLEM with a CANDIDATE.",
+            "--json'; .gz too), or a PROBLEM with a CANDIDATE. Or none, and '-- COMMAND ...' last.",
             show_default=False,
         ),
-    ],
+    ] = None,
     candidate: Annotated[
         Path | None, typer.Argument(metavar="CANDIDATE", help="Python file with class ModelNew.")
     ] = None,
@@ -31,6 +48,10 @@ def diagnose(
         Path | None,
         typer.Option(metavar="FILE", help="Machine code of the report: cubin, program, listing."),
     ] = None,
+    kernel: Annotated[
+        str | None,
+        typer.Option(metavar="REGEX", help="Of a COMMAND, only kernels with such a name."),
+    ] = None,
     tool: Annotated[
         list[str] | None, typer.Option(metavar="ID", help="Run only this tool; repeatable.")
     ] = None,
@@ -38,23 +59,40 @@ def diagnose(
         str | None,
         typer.Option(metavar="none|raw|full", help="Print what a writer would be told instead."),
     ] = None,
+    html: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write the page as one HTML file instead.")
+    ] = None,
     json: options.Json = False,
 ) -> None:
     """What an expert would say: ranked findings with evidence, cause and what to do."""
     from kernelpro import api
 
+    given = _given(source, ctx.meta.get(COMMAND))
     if arm is not None:
         chosen = choice(arm, Arm, "--arm")
-        told = api.guidance(source, candidate, device=device, sass=sass, arm=chosen)
+        told = api.guidance(given, candidate, device=device, sass=sass, kernel=kernel, arm=chosen)
         say_json(told) if json else typer.echo(printable(told.text))
         return
-    found = api.diagnose(source, candidate, device=device, tools=tool, sass=sass)
+    found = api.diagnose(given, candidate, device=device, tools=tool, sass=sass, kernel=kernel)
+    if html is not None:
+        api.write_diagnosis(found, html, title=source or " ".join(given))
     if json:
         say_json(found.to_public())
-    else:
+    elif html is None:
         from kernelpro.dashboard.pages import diagnosis_page
 
         say(diagnosis_page(found))
+
+
+def _given(source: str | None, command: list[str] | None) -> str | list[str]:
+    """The report or problem, or the words of the command; exactly one must be there."""
+    if source is not None and not command:
+        return source
+    if command and source is None:
+        return command
+    raise UserError(
+        "Name one thing to diagnose: a report, a PROBLEM with its CANDIDATE, or a command after --"
+    )
 
 
 def tools(
@@ -76,9 +114,11 @@ def tools(
 def register(app: typer.Typer) -> None:
     """Add the commands to ``app``."""
     app.command(
+        cls=AfterDashes,
         short_help="Say what an expert would say.",
         epilog="\b\nExamples:\n  kernelpro diagnose examples/rms_norm.py mine.py\n"
         "  kernelpro diagnose report.ncu-rep --sass kernels.cubin\n"
-        "  kernelpro diagnose report.csv --json | jq '.kernels[0].findings[0]'\n",
+        "  kernelpro diagnose report.csv --json | jq '.kernels[0].findings[0]'\n"
+        "  kernelpro diagnose --kernel softmax -- python train.py\n",
     )(diagnose)
     app.command(short_help="List the tools and their track record.")(tools)

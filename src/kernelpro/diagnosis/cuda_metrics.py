@@ -146,3 +146,8 @@ SYSTEM_POWER_LIMITED = "gpu.power_limited_share"
 """Share of clock samples under load with a power or thermal limit in force."""
 SYSTEM_SM_CLOCK_SHARE = "gpu.sm_clock_share"
 """Median SM clock under load over the highest SM clock."""
+
+NAMED = frozenset(
+    value for name, value in vars().copy().items() if name.isupper() and isinstance(value, str)
+) | frozenset(stall(reason) for reason in STALLS)
+"""Every name of this module."""

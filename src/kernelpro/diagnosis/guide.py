@@ -6,20 +6,25 @@ and ``full`` (the tools' advice).
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
+from kernelpro.diagnosis import cuda_metrics
+from kernelpro.diagnosis.diagnose import by_time
 from kernelpro.diagnosis.moves import meaning
 from kernelpro.diagnosis.repair import hints
 from kernelpro.schema.finding import Diagnosis, Finding, KernelDiagnosis, Severity
 from kernelpro.schema.guidance import Arm, Guidance, GuidanceItem
 from kernelpro.schema.outcome import Outcome
-from kernelpro.schema.profile import Profile
+from kernelpro.schema.profile import Metric, Profile
 from kernelpro.text import format_us, printable, truncate_middle
 
 LIMIT = 6000
 """Characters of guidance: about 1,500 tokens (chosen; the paper cuts logs to a similar size)."""
 NEAR = 1 / 0.85
 """Headroom up to which a kernel without urgent findings counts as done (see ``roofline``)."""
+RAW_KERNELS = 5
+"""Kernels whose counters the ``raw`` arm prints."""
 REPAIR_MESSAGE = 3000
 """Characters of a failure's own message that are kept: head and tail."""
 
@@ -50,7 +55,8 @@ def guide(
     if arm == "none":
         return Guidance(arm=arm, text=_fit(verdict, limit))
     if arm == "raw":
-        return Guidance(arm=arm, text=_fit(verdict + _raw(profile), limit))
+        room = limit - sum(len(block.text) + 1 for block in verdict)
+        return Guidance(arm=arm, text=_fit([*verdict, _Block(0, _raw(profile, room))], limit))
     if diagnosis is None:
         reason = "There is no profile of this attempt, so no advice can be given."
         return Guidance(arm=arm, text=_fit([*verdict, _Block(0, reason)], limit))
@@ -153,20 +159,37 @@ def _item(finding: Finding) -> GuidanceItem:
     )
 
 
-def _raw(profile: Profile | None) -> list[_Block]:
-    """Counters as a profiler prints them, without interpretation: the paper's ``raw`` arm."""
+def _raw(profile: Profile | None, limit: int) -> str:
+    """Counters as a profiler prints them, without interpretation: the paper's ``raw`` arm.
+
+    The hottest kernels first and of each the counters that mean something; what does not fit is
+    counted.
+    """
     if profile is None:
-        return [_Block(0, "No counters were collected.")]
-    blocks = []
-    for kernel in profile.kernels[:5]:
-        rows = [f"{name} {m.value:.6g} {m.unit}".rstrip() for name, m in kernel.metrics.items()]
-        rows += [f"sass {name} {count:g}" for name, count in kernel.instructions.items()]
+        return "No counters were collected."
+    rows: list[str] = []
+    for kernel in by_time(profile.kernels)[:RAW_KERNELS]:
         took = "" if kernel.duration_us is None else f" {kernel.duration_us:.3f} us"
-        blocks.append(_Block(1, "\n".join([f"{printable(kernel.name)[:120]}{took}", *rows])))
+        rows.append(f"{printable(kernel.name)[:120]}{took}")
+        rows += _counters(kernel.metrics)
+        rows += [f"sass {name} {count:g}" for name, count in kernel.instructions.items()]
     if profile.system is not None:
-        rows = [f"{n} {m.value:.6g} {m.unit}".rstrip() for n, m in profile.system.metrics.items()]
-        blocks.append(_Block(2, "\n".join(rows)))
-    return blocks
+        rows += _counters(profile.system.metrics)
+    kept, used = [], len("(00000 more lines)")
+    for row in rows:
+        used += len(row) + 1
+        if used > limit:
+            break
+        kept.append(row)
+    if len(kept) < len(rows):
+        kept.append(f"({len(rows) - len(kept)} more lines)")
+    return "\n".join(kept)
+
+
+def _counters(metrics: Mapping[str, Metric]) -> list[str]:
+    """One line a counter, those with a name in ``cuda_metrics`` first."""
+    ordered = sorted(metrics, key=lambda name: name not in cuda_metrics.NAMED)
+    return [f"{name} {metrics[name].value:.6g} {metrics[name].unit}".rstrip() for name in ordered]
 
 
 def _repair(outcome: Outcome, arm: Arm, limit: int) -> Guidance:

@@ -6,6 +6,7 @@ from kernelpro.report.blocks import table
 from kernelpro.report.markup import Child, Markup, element
 from kernelpro.schema.finding import Diagnosis, Evidence, Finding, KernelDiagnosis
 from kernelpro.schema.outcome import Outcome
+from kernelpro.text import format_us
 from kernelpro.views.tools_view import HIT_GAIN, ToolRow
 from kernelpro.views.words import plain
 
@@ -14,7 +15,7 @@ def diagnosis_block(diagnosis: Diagnosis | None) -> Markup:
     """Every kernel's class and findings, then what the system view adds."""
     if diagnosis is None:
         return element("p", "This attempt was not profiled.", class_="quiet")
-    parts: list[Child] = [_kernel(kernel) for kernel in diagnosis.kernels]
+    parts: list[Child] = [kernel_block(kernel) for kernel in diagnosis.kernels]
     parts += [finding_block(f) for f in diagnosis.system_findings]
     if diagnosis.missing:
         parts.append(element("p", "Evidence that could not be had: ", "; ".join(diagnosis.missing),
@@ -22,10 +23,12 @@ def diagnosis_block(diagnosis: Diagnosis | None) -> Markup:
     return element("div", parts, class_="diagnosis")
 
 
-def _kernel(kernel: KernelDiagnosis) -> Markup:
-    headroom = f", {kernel.headroom:.2f} times its floor" if kernel.headroom else ""
-    name = element("p", element("code", kernel.kernel), f" is {kernel.roofline_class}-bound"
-                   f"{headroom}. ", kernel.explanation)  # fmt: skip
+def kernel_block(kernel: KernelDiagnosis) -> Markup:
+    """One kernel: its share of the time, what bounds it, and its findings."""
+    took = "" if kernel.duration_us is None else f" takes {format_us(kernel.duration_us)}"
+    share = "" if kernel.time_share is None else f", {kernel.time_share:.0%} of the device time"
+    name = element("p", element("code", kernel.kernel), f"{took}{share}. " if took else ". ",
+                   kernel.explanation)  # fmt: skip
     if not kernel.findings:
         return element("div", name, element("p", "Nothing above this device's thresholds.",
                                             class_="quiet"))  # fmt: skip

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
-from importlib import resources
-
 from kernelpro.report.attempt import DetailLimits, attempt_block
+from kernelpro.report.document import document
 from kernelpro.report.environment import reproduce_section
 from kernelpro.report.headline import headline
-from kernelpro.report.markup import Markup, element, join, raw
+from kernelpro.report.markup import Markup, element, join
 from kernelpro.report.sections import (
     advice_section,
     attempts_section,
@@ -71,32 +68,6 @@ def _contents(summary: RunSummary) -> Markup:
 
 
 def _page(summary: RunSummary, body: Markup) -> str:
-    style, script = _asset("report.css"), _asset("report.js")
-    policy = (
-        f"default-src 'none'; style-src '{_digest(style)}'; script-src '{_digest(script)}'; "
-        "img-src data:; base-uri 'none'; form-action 'none'"
-    )
     result = f", {times(summary.speedup)}" if summary.speedup else ""
-    head = element(
-        "head",
-        element("meta", charset="utf-8"),
-        element("meta", http_equiv="Content-Security-Policy", content=policy),
-        element("meta", name="viewport", content="width=device-width, initial-scale=1"),
-        element("meta", name="color-scheme", content="light dark"),
-        element("meta", name="generator", content="kernelpro"),
-        element("title", f"{summary.problem}{result} · kernelpro"),
-        element("style", raw(style)),
-    )
     skip = element("a", "Skip to the evidence", href="#main", class_="skip-link")
-    whole = element("html", head, element("body", skip, body, element("script", raw(script))),
-                    lang="en")  # fmt: skip
-    return f"<!doctype html>\n{whole}\n"
-
-
-def _asset(name: str) -> str:
-    return resources.files("kernelpro.report").joinpath("assets", name).read_text("utf-8")
-
-
-def _digest(text: str) -> str:
-    digest = hashlib.sha256(text.encode("utf-8")).digest()
-    return "sha256-" + base64.b64encode(digest).decode("ascii")
+    return document(f"{summary.problem}{result} · kernelpro", join((skip, body)))

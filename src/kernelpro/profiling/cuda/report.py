@@ -5,8 +5,11 @@ Reads files only; needs no GPU. What a report does not contain is listed as miss
 
 from __future__ import annotations
 
+import gzip
+import io
 import json
 import statistics
+import zlib
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -23,6 +26,7 @@ from kernelpro.schema.build import KernelResources
 from kernelpro.schema.profile import KernelProfile, Metric, Missing, Profile
 
 MAX_BYTES = 2 << 30
+GZIP = b"\x1f\x8b"
 SHOWN = 12
 """Unreadable metrics listed by name."""
 
@@ -52,7 +56,7 @@ def load_report(
         kernels = (
             read_report(path, cuda_home)
             if kind == "ncu-rep"
-            else read_csv(path.read_text(encoding="utf-8", errors="replace"), name=str(path))
+            else read_csv(read_text(path), name=str(path))
         )
         profile = from_ncu(kernels, entry_points)
     return profile if sass is None else with_sass(profile, sass, cuda_home)
@@ -66,6 +70,8 @@ def kind_of(path: Path) -> str:
             head = file.read(4096)
     except OSError as error:
         raise UserError(f"{path} cannot be read: {error.strerror}") from None
+    if head.startswith(GZIP):
+        head = read_text(path)[:4096].encode()
     if not head:
         raise UserError(f"{path} is empty: nothing was recorded in it")
     if size > MAX_BYTES:
@@ -83,10 +89,24 @@ def kind_of(path: Path) -> str:
     return "csv"
 
 
+def read_text(path: Path) -> str:
+    """The text of a report, unpacked if it is gzipped."""
+    data = path.read_bytes()
+    if data.startswith(GZIP):
+        try:
+            with gzip.GzipFile(fileobj=io.BytesIO(data)) as file:
+                data = file.read(MAX_BYTES + 1)
+        except (EOFError, OSError, zlib.error) as error:
+            raise UserError(f"{path} is truncated or damaged: {error}") from None
+        if len(data) > MAX_BYTES:
+            raise UserError(f"{path} unpacks to more than {MAX_BYTES >> 30} GiB")
+    return data.decode("utf-8", errors="replace")
+
+
 def read_trace(path: Path) -> list[timeline.Activity]:
     """Activities of a torch.profiler trace file."""
     try:
-        data = json.loads(path.read_text(encoding="utf-8", errors="replace"))
+        data = json.loads(read_text(path))
     except ValueError as error:
         raise UserError(f"{path} is truncated or no JSON trace: {error}") from None
     return timeline.from_chrome_trace(data, name=str(path))
