@@ -36,6 +36,7 @@ format: setup ## Format and fix what ruff can
 
 docs: setup ## Rebuild the generated reference pages
 	$(BIN)/python scripts/generate_docs.py
+	$(BIN)/python scripts/generate_tool_pages.py
 
 bench: setup ## Measure the CPU numbers of the README
 	$(BIN)/python benchmarks/examples.py --device cpu --out benchmarks/results/cpu.json

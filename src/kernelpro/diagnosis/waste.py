@@ -56,10 +56,18 @@ def local_share(given: ToolInput) -> float | None:
 
 
 def useful_share(given: ToolInput) -> float:
-    """Share of the memory traffic that carries wanted data; 1.0 where nothing says otherwise."""
+    """Share of the memory traffic that carries wanted data; 1.0 where nothing says otherwise.
+
+    What the problem needs over what DRAM moved, where the problem is known, else by the accesses.
+    """
     efficiency = global_efficiency(given)
     local = local_share(given)
-    return (1.0 if efficiency is None else efficiency) * (1.0 - (local or 0.0))
+    by_access = (1.0 if efficiency is None else efficiency) * (1.0 - (local or 0.0))
+    read, written = value(given, cuda.DRAM_READ), value(given, cuda.DRAM_WRITE)
+    if given.graph is None or read is None or written is None or read + written <= 0:
+        return by_access
+    needed = given.graph.compulsory_bytes / (read + written)
+    return min(by_access, needed) if needed > 0 else by_access
 
 
 def requested_over_fetched(given: ToolInput) -> float | None:
