@@ -61,13 +61,19 @@ def make_scratch() -> Path:
     return folder
 
 
+ADD_UP_EVERY = 5
+"""Chosen. Questions, about a second apart, between two additions of the folders."""
+
+
 class DiskQuota:
-    """Notices when folders have grown beyond a limit. Cheap to ask: the folders are only added
-    up once the file systems they lie on have lost that much space."""
+    """Notices when folders have grown beyond a limit. Cheap to ask: the folders are added up once
+    the file systems they lie on have lost that much space, and every few times anyway, because
+    others may give space back meanwhile."""
 
     def __init__(self, folders: Sequence[Path], limit_bytes: int) -> None:
         self._folders = tuple(folders)
         self._limit = limit_bytes
+        self._asked = 0
         self._free_before = [_free_bytes(folder) for folder in self._folders]
 
     def excess(self) -> str | None:
@@ -76,7 +82,8 @@ class DiskQuota:
             before - _free_bytes(folder)
             for folder, before in zip(self._folders, self._free_before, strict=True)
         )
-        if max(lost) <= self._limit:
+        self._asked += 1
+        if max(lost) <= self._limit and self._asked % ADD_UP_EVERY:
             return None
         used = sum(_used_bytes(folder) for folder in self._folders)
         if used <= self._limit:
