@@ -53,7 +53,10 @@ def observed(
 
 
 def call_us(given: ToolInput) -> float | None:
-    """Time of the kernel, else of the whole call, in microseconds."""
-    if given.kernel.duration_us is not None:
-        return given.kernel.duration_us
-    return value(given, "cpu.call_us")
+    """Time of the whole call in microseconds, else of the kernel.
+
+    On a CPU a kernel's own time is its share of the call; what the problem needs is compared with
+    the call.
+    """
+    whole = value(given, "cpu.call_us")
+    return given.kernel.duration_us if whole is None else whole
