@@ -10,7 +10,7 @@ import json
 import random
 from collections import defaultdict
 
-from cases import ROOT, all_cases
+from cases import FRESH, ROOT, all_cases
 
 SEED = 20261130
 
@@ -19,6 +19,8 @@ def main() -> None:
     generator = random.Random(SEED)
     groups: dict[str, list[str]] = defaultdict(list)
     for case in all_cases():
+        if case.path.parent.name == FRESH:
+            continue
         groups[case.fault or "clean"].append(case.id)
     halves = ("tuning", "set_aside")
     chosen = {}

@@ -1,6 +1,6 @@
 """Records the planted-fault suite on a GPU: counters, NVIDIA's rules, SASS, timelines, power.
 
-    python benchmarks/faults/record.py --out FOLDER [--only ID,ID] [--skip-torch]
+    python benchmarks/faults/record.py --out FOLDER [--half HALF] [--only ID,ID] [--steps ...]
 
 Writes compressed recordings (a few MB at most) into FOLDER and prints one table. No step stops the
 others: a case that cannot be built or run is named in the table and in ``summary.json``. Clocks are
@@ -30,15 +30,18 @@ from typing import Any
 ROOT = Path(__file__).parent
 sys.path.insert(0, str(ROOT.parent.parent / "src"))
 
-from cases import Case, cuda_cases, torch_cases  # noqa: E402
+from cases import Case, cuda_cases, split, torch_cases  # noqa: E402
 from launch import FILL  # noqa: E402
 
 from kernelpro.errors import KernelproError  # noqa: E402
 from kernelpro.profiling.cuda.ncu_metrics import STAGE1, STAGE2, stage2  # noqa: E402
+from kernelpro.profiling.cuda.ncu_query import known_metrics, request  # noqa: E402
 from kernelpro.profiling.cuda.ncu_run import find_ncu  # noqa: E402
 from kernelpro.profiling.cuda.sass import disassemble, find_disassembler  # noqa: E402
 
 TORCH = [sys.executable, str(ROOT / "torch_run.py")]
+STEPS = ("times", "full", "stages", "torch", "system", "extras", "cost")
+"""What can be recorded, most valuable first."""
 BATCH = 14
 """Cases launched by one profiled process: few starts, and a broken case costs only its batch."""
 
@@ -168,9 +171,14 @@ def merge(tables: list[str]) -> str:
     return out.getvalue()
 
 
+def known(ncu: str, metrics: tuple[str, ...]) -> tuple[str, ...]:
+    """Those that this ncu knows: one unknown name would refuse the whole run."""
+    return request(metrics, known_metrics(Path(ncu))).metrics
+
+
 def ncu_metrics(recorder: Recorder, ncu: str, ids: list[str]) -> None:
     """Our own metrics, stages 1 and 2 for all tools together, batch by batch."""
-    union = ",".join((*STAGE1, *stage2(STAGE2)))
+    union = ",".join(known(ncu, (*STAGE1, *stage2(STAGE2))))
     tables = []
     for index, batch in enumerate(batches(ids)):
         if recorder.late():
@@ -223,9 +231,9 @@ def single_costs(recorder: Recorder, ncu: str, ids: list[str]) -> dict[str, dict
     everything = stage2(STAGE2)
     ways = {
         "bare": [],
-        "stage1": ["--metrics", ",".join(STAGE1)],
-        "stages_memory": ["--metrics", ",".join((*STAGE1, *memory))],
-        "stages_all": ["--metrics", ",".join((*STAGE1, *everything))],
+        "stage1": ["--metrics", ",".join(known(ncu, STAGE1))],
+        "stages_memory": ["--metrics", ",".join(known(ncu, (*STAGE1, *memory)))],
+        "stages_all": ["--metrics", ",".join(known(ncu, (*STAGE1, *everything)))],
         "full": ["--set", "full"],
     }
     found: dict[str, dict[str, float]] = {}
@@ -339,44 +347,51 @@ def main() -> int:
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--only", default="", help="comma-separated case ids")
     parser.add_argument("--deadline", type=float, default=420.0, help="seconds for all steps")
-    parser.add_argument("--skip-torch", action="store_true")
+    parser.add_argument("--half", choices=("tuning", "set_aside", "fresh", "all"), default="all")
+    parser.add_argument(
+        "--steps", default=",".join(STEPS), help="what to record, comma-separated; default: all"
+    )
     options = parser.parse_args()
+    steps = options.steps.split(",")
+    halves = split()
     options.out.mkdir(parents=True, exist_ok=True)
     only = set(filter(None, options.only.split(",")))
-    cuda = [c for c in cuda_cases() if not only or c.id in only]
-    torch = [c for c in torch_cases() if not options.skip_torch and (not only or c.id in only)]
+
+    def wanted(case: Case) -> bool:
+        return (not only or case.id in only) and options.half in ("all", halves[case.id])
+
+    cuda = [case for case in cuda_cases() if wanted(case)]
+    torch = [case for case in torch_cases() if wanted(case)]
     with tempfile.TemporaryDirectory(prefix="kernelpro-faults-") as folder:
         recorder = Recorder(options.out, Path(folder), options.deadline)
-        record(recorder, cuda, torch)
+        record(recorder, cuda, torch, steps)
         bundle(options.out)
     return 0
 
 
-def record(recorder: Recorder, cuda: list[Case], torch: list[Case]) -> None:
+def record(recorder: Recorder, cuda: list[Case], torch: list[Case], chosen: list[str]) -> None:
     """All steps, most valuable first; what is there is written after each."""
     ncu = find_ncu(Path("/usr/local/cuda"))
     summary: dict[str, Any] = {"environment": environment(recorder, str(ncu) if ncu else None)}
     logs = build(recorder, cuda)
     built = [c.id for c in cuda if (recorder.work / f"{c.id}.cubin").is_file()]
     recorder.note(f"built {len(built)} cubins")
-    times = timings(recorder, built)
+    times = timings(recorder, built) if "times" in chosen else {}
     recorder.note(f"timed {len(times)} kernels")
     pool = concurrent.futures.ThreadPoolExecutor(1)
     static = pool.submit(sass, recorder, built, recorder.work)
     system: dict[str, Any] = {}
-    steps = [
-        lambda: ncu_full(recorder, str(ncu), built),
-        lambda: ncu_metrics(recorder, str(ncu), built),
-        lambda: system.update(
+    steps = {
+        "full": lambda: ncu_full(recorder, str(ncu), built),
+        "stages": lambda: ncu_metrics(recorder, str(ncu), built),
+        "torch": lambda: system.update(
             torch_kernels(recorder, str(ncu), [c for c in torch if not c.system])
         ),
-        lambda: system.update(torch_system(recorder, [c for c in torch if c.system])),
-        lambda: extras(recorder, str(ncu), logs),
-        lambda: summary.update(
-            cost=single_costs(recorder, str(ncu), ["matmul_naive", "clean_copy_float4"])
-        ),
-    ]
-    for step in steps if ncu is not None else []:
+        "system": lambda: system.update(torch_system(recorder, [c for c in torch if c.system])),
+        "extras": lambda: extras(recorder, str(ncu), logs),
+        "cost": lambda: summary.update(cost=single_costs(recorder, str(ncu), built[:2])),
+    }
+    for step in [steps[name] for name in steps if name in chosen and ncu is not None]:
         if recorder.late():
             recorder.failures.setdefault("late", "the last steps were left out: the time was up")
             break

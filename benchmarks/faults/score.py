@@ -1,6 +1,6 @@
 """Scores the tools, and NVIDIA's rules, on recordings of the planted-fault suite. No GPU.
 
-    python benchmarks/faults/score.py [--half tuning|set_aside|all] [--page full_raw] [--no-sass]
+    python benchmarks/faults/score.py [--half tuning|set_aside|fresh|all] [--page PAGE] [--no-sass]
 
 ``--json FILE`` writes the table. A fault counts as named if the tool id, or one that the case
 declares equally right, comes first (top 1) or among the first three findings (top 3); a clean case
@@ -96,7 +96,7 @@ def totals(rows: list[dict[str, Any]]) -> dict[str, Any]:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--recordings", type=Path, default=RECORDINGS)
-    parser.add_argument("--half", choices=("tuning", "set_aside", "all"), default="tuning")
+    parser.add_argument("--half", choices=("tuning", "set_aside", "fresh", "all"), default="tuning")
     parser.add_argument("--page", choices=PAGES, default="full_raw")
     parser.add_argument("--no-sass", action="store_true")
     parser.add_argument("--json", type=Path)
