@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 
@@ -81,6 +82,47 @@ def test_debug_shows_the_traceback(run, runs_root, monkeypatch):
     monkeypatch.setattr(api, "list_runs", lambda root: 1 / 0)
     monkeypatch.setenv("KERNELPRO_DEBUG", "1")
     assert "Traceback" in run("runs", "list").err
+
+
+NOISY = """
+import os, torch
+print("at import")
+class Model(torch.nn.Module):
+    def forward(self, x):
+        print("in forward")
+        os.write(1, b"past Python\\n")
+        return {output}
+def get_inputs(): return [torch.randn(64, 64)]
+def get_init_inputs(): return []
+"""
+
+
+def test_what_a_problem_prints_stays_out_of_the_result(run, tmp_path):
+    (tmp_path / "p.py").write_text(NOISY.format(output="x.sin() + x"))
+    ran = run("lint", tmp_path / "p.py", "--device", "cpu", "--json")
+    assert "labels" in json.loads(ran.out)
+    for word in ("at import", "in forward", "past Python"):
+        assert word in ran.err
+
+
+def test_a_problem_without_an_output_is_not_judged(run, tmp_path):
+    problem = tmp_path / "p.py"
+    problem.write_text(NOISY.format(output="None"))
+    (tmp_path / "new.py").write_text("class ModelNew: pass")
+    runs = ("--evaluations", "1", "--runs", tmp_path / "runs")
+    for command in (("lint", problem), ("evaluate", problem, tmp_path / "new.py"),
+                    ("optimize", problem, *runs)):  # fmt: skip
+        ran = run(*command, "--device", "cpu")
+        assert ran.code == 2
+        assert "nothing to compare" in ran.err
+
+
+def test_an_unknown_writer_leaves_no_run_behind(run, tmp_path):
+    (tmp_path / "p.py").write_text(NOISY.format(output="x + 1"))
+    ran = run("optimize", tmp_path / "p.py", "--model", "nobody:x", "--runs", tmp_path / "runs")
+    assert ran.code == 2
+    assert "nobody" in ran.err
+    assert not (tmp_path / "runs").exists()
 
 
 def test_a_closed_pipe_is_no_error(runs_root):

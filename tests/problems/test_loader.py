@@ -103,6 +103,7 @@ def test_incomplete_files(tmp_path: Path, change: tuple[str, str], expected: str
         (("[torch.randn(4, 3)]", "[1, 'a']"), "returned no tensor"),
         (("[torch.randn(4, 3)]", "[torch.randn(4, 5)]"), "Check get_inputs() against"),
         (("[torch.randn(4, 3)]", "[torch.randn(4, 3, device='cuda:77')]"), "get_inputs() failed"),
+        (("[torch.randn(4, 3)]", "[torch.empty(4, 3, device='meta')]"), "on the meta device"),
         (("    return []", "    return [3, True, 5]"), "constructing Model failed"),
         (("    return []", "    return 3"), "get_init_inputs() returned int"),
         (("return self.linear(x)", "return 'text'"), "nothing to compare"),

@@ -48,7 +48,7 @@ def evaluate(
     from kernelpro.evaluation.referee import Referee
     from kernelpro.hardware import peaks as device_peaks
 
-    loaded, machine = load(problem, inputs, precision), probe_device(device)
+    loaded, machine = _ready(problem, inputs, precision, device)
     source, cache = read_candidate(candidate), environ.cache_root()
     ceilings = device_peaks(machine, cache_root=cache)
     with Referee(
@@ -92,7 +92,7 @@ def judge(
     from kernelpro.problems.export import export_graphs
     from kernelpro.profiling.profiler import profile_candidate
 
-    loaded, machine = load(problem, inputs, precision), probe_device(device)
+    loaded, machine = _ready(problem, inputs, precision, device)
     source, cache = read_candidate(candidate), environ.cache_root()
     ceilings = device_peaks(machine, cache_root=cache)
     graph = next(iter(export_graphs(loaded, machine.id)), None)
@@ -124,7 +124,18 @@ def lint(
     """Labels of a degenerate problem (constant, too small to time ...), with the evidence."""
     from kernelpro.evaluation.lint import lint_problem
 
-    return lint_problem(load(problem, inputs, precision), probe_device(device))
+    return lint_problem(*_ready(problem, inputs, precision, device))
+
+
+def _ready(
+    problem: Any, inputs: Any, precision: Precision | None, device: str
+) -> tuple[Problem, Device]:
+    """The problem, whose forward runs and returns a tensor, and the device it ran on."""
+    from kernelpro.problems.loader import check_problem
+
+    loaded, machine = load(problem, inputs, precision), probe_device(device)
+    check_problem(loaded, machine.id)
+    return loaded, machine
 
 
 def load(problem: Any, inputs: Any, precision: Precision | None) -> Problem:

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from kernelpro.cli import options
-from kernelpro.cli.output import choice, say, say_json
+from kernelpro.cli.output import choice, problem_speaks_aside, say, say_json
 
 NOT_ACCEPTED = 1
 
@@ -37,10 +37,12 @@ def evaluate(
     from kernelpro.schema.config import CheckLevel, EvaluationConfig, Verdict
 
     config = EvaluationConfig(verdict=choice(verdict, Verdict, "--verdict"))
-    outcome = api.evaluate(
-        problem, candidate, device=device, precision=_precision(precision), seed=seed,
-        checks=choice(checks, CheckLevel, "--checks"), config=config,
-    )  # fmt: skip
+    level, allowed = choice(checks, CheckLevel, "--checks"), _precision(precision)
+    with problem_speaks_aside():
+        outcome = api.evaluate(
+            problem, candidate, device=device, precision=allowed, seed=seed, checks=level,
+            config=config,
+        )  # fmt: skip
     if json:
         say_json(outcome)
     else:
@@ -61,7 +63,8 @@ def profile(
     """How CANDIDATE runs: metrics by kernel, and what this machine cannot tell, with the reason."""
     from kernelpro import api
 
-    found = api.profile(problem, candidate, device=device, precision=_precision(precision))
+    with problem_speaks_aside():
+        found = api.profile(problem, candidate, device=device, precision=_precision(precision))
     if json:
         say_json(found)
     else:
@@ -79,7 +82,8 @@ def lint(
     """Is PROBLEM worth optimising? Finds constant outputs, inputs that do not matter, tiny work."""
     from kernelpro import api
 
-    found = api.lint(problem, device=device, precision=_precision(precision))
+    with problem_speaks_aside():
+        found = api.lint(problem, device=device, precision=_precision(precision))
     if json:
         say_json(found)
     else:

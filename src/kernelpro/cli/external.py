@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from kernelpro.cli import options
-from kernelpro.cli.output import choice, say, say_json
+from kernelpro.cli.output import choice, problem_speaks_aside, say, say_json
 from kernelpro.errors import UserError
 
 NOT_ACCEPTED = 1
@@ -36,10 +36,11 @@ def start(
     from kernelpro import api
     from kernelpro.schema.problem import Precision
 
-    started = api.start(
-        problem, device=device, evaluations=evaluations, search=search, seed=seed,
-        precision=choice(precision, Precision, "--precision"), runs_root=runs,
-    )  # fmt: skip
+    with problem_speaks_aside():
+        started = api.start(
+            problem, device=device, evaluations=evaluations, search=search, seed=seed,
+            precision=choice(precision, Precision, "--precision"), runs_root=runs,
+        )  # fmt: skip
     if json:
         say_json(started)
     else:
@@ -55,7 +56,8 @@ def ask(
     """Print what RUN wants written next, as Markdown: contract, device, version, advice."""
     from kernelpro import api
 
-    requests = api.ask(run, count=count, runs_root=runs)
+    with problem_speaks_aside():
+        requests = api.ask(run, count=count, runs_root=runs)
     if json:
         say_json({"requests": requests})
     elif not requests:
@@ -89,7 +91,8 @@ def tell(
     if candidate is None:
         _end(run, runs, json=json)
         return
-    told = api.tell(run, candidate, request=request, title=title, runs_root=runs)
+    with problem_speaks_aside():
+        told = api.tell(run, candidate, request=request, title=title, runs_root=runs)
     if json:
         say_json(told)
     else:
@@ -105,7 +108,8 @@ def tell(
 def _end(run: str, runs: Path | None, *, json: bool) -> None:
     from kernelpro import api
 
-    result = api.finish(run, runs_root=runs)
+    with problem_speaks_aside():
+        result = api.finish(run, runs_root=runs)
     if json:
         say_json(result)
     else:

@@ -7,7 +7,7 @@ from typing import Any
 import typer
 
 from kernelpro.cli import options
-from kernelpro.cli.output import choice, say, say_json, stderr_console
+from kernelpro.cli.output import choice, problem_speaks_aside, say, say_json, stderr_console
 from kernelpro.errors import UserError
 
 EXAMPLES = """\
@@ -70,7 +70,8 @@ def _run(
     if (problem is None) == (resume is None):
         raise UserError("Name a PROBLEM, or a run to go on with: --resume RUN (one, not both)")
     plain = plain or environ.plain_output()
-    with terminal_view(stderr_console(), plain=plain, quiet=quiet) as view:
+    shown = terminal_view(stderr_console(), plain=plain, quiet=quiet)
+    with problem_speaks_aside(), shown as view:
         if resume is not None:
             view.run = api.show_run(resume, runs_root=runs)
             result = api.resume(resume, runs_root=runs, listeners=[view], **limits)

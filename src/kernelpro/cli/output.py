@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import sys
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, get_args
 
 import typer
@@ -14,6 +17,21 @@ if TYPE_CHECKING:
 
 PIPE_WIDTH = 120
 """Columns of a page that goes to a file or a pipe, so that nothing is cut short."""
+
+
+@contextlib.contextmanager
+def problem_speaks_aside() -> Iterator[None]:
+    """What the problem's own code prints goes to stderr, so that stdout carries the result only."""
+    sys.stdout.flush()
+    kept = os.dup(1)
+    os.dup2(2, 1)
+    try:
+        with contextlib.redirect_stdout(sys.stderr):
+            yield
+    finally:
+        sys.stdout.flush()
+        os.dup2(kept, 1)
+        os.close(kept)
 
 
 def say_json(value: Any) -> None:

@@ -41,10 +41,13 @@ def prepare(problem: Problem, config: RunConfig, run_id: str, cache_root: Path) 
     ``UserError`` for an impossible configuration, ``MachineError`` for a machine that cannot.
     """
     from kernelpro.evaluation.lint import lint_problem
+    from kernelpro.problems.loader import check_problem
 
     check_budget(config.budget)
     strategy_of(config)
+    writer_of(config)
     device = probe(config.device)
+    check_problem(problem, device.id)
     graphs, labels = _graphs(problem, device.id)
     return RunStarted(
         run_id=run_id,

@@ -84,6 +84,10 @@ class ProblemModule:
         if not tensors:
             what = "an empty list" if not value else "no tensor"
             raise UserError(f"{self.origin}: {name} returned {what}; forward needs a tensor input")
+        if any(tensor.is_meta for tensor in tensors):
+            raise UserError(
+                f"{self.origin}: {name} returned a tensor on the meta device, which has no values"
+            )
         return [_moved(item, device) for item in value]
 
     def running(self, doing: str, *, remedy: str = "") -> UserCode:
