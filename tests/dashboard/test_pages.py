@@ -34,7 +34,7 @@ def test_a_failed_outcome_shows_what_to_repair():
     wrong = next(n.outcome for n in run.nodes.values() if n.outcome.status == "wrong_result")
     text = printed(pages.outcome_page(wrong))
     assert "wrong result at stage 'verify'" in text
-    assert "output 0 at [0, 1016]: expected 0.2731, got 0.0" in text
+    assert text.count("[0, 1016]: expected 0.2731, got") == 1
 
 
 def test_a_diagnosis_is_ranked_and_says_what_to_do():

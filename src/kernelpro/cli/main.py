@@ -67,7 +67,7 @@ def root(
 def main() -> None:
     """The console script."""
     try:
-        app()
+        app(prog_name="kernelpro")
     except KernelproError as error:
         _complain(str(error))
         sys.exit(error.exit_code)

@@ -171,6 +171,8 @@ def _files(summary: RunSummary, folder: Path) -> Text:
     if (folder / "report.html").is_file():
         lines.append(f"report     {folder / 'report.html'}")
     resume = f"kernelpro optimize --resume {summary.run_id}"
+    if summary.writer == "external":
+        return Text("\n".join(lines), overflow="fold")
     if summary.stop_reason in {"interrupted", "error", None}:
         lines.append(f"go on      {resume}")
     else:
