@@ -57,7 +57,9 @@ found = 'leak' if 'PYTEST_CURRENT_TEST' in found else 'clean'
     assert seen == "clean"
 
 
-@pytest.mark.parametrize("path", ["/etc/shadow", "/etc/ssl/private", "/root/.bashrc", __file__])
+@pytest.mark.parametrize(
+    "path", ["/etc/shadow", "/etc/ssl/private", str(Path.home() / ".bashrc"), __file__]
+)
 def test_files_of_the_user_cannot_be_read(start: Start, path: str) -> None:
     seen = attempt(start, f"import os; os.listdir({path!r}) if os.path.isdir({path!r}) else "
                           f"open({path!r}).read()", "landlock")  # fmt: skip

@@ -1,0 +1,201 @@
+"""What the harness reports of a candidate that works behind the caller's back."""
+
+from __future__ import annotations
+
+import textwrap
+import time
+
+import pytest
+import torch
+
+from isolation.candidates import Start, candidate
+from kernelpro.isolation.base import Call, SubjectFailure
+from kernelpro.schema.outcome import Stage, Status
+
+X = torch.ones(8)
+
+
+def test_children_and_threads_are_reported(start: Start) -> None:
+    code = """
+    import subprocess, threading, time
+    threading.Thread(target=time.sleep, args=(60,), daemon=True).start()
+    self.child = subprocess.Popen(['sleep', '60'])
+    return x
+    """
+    subject = start(candidate(code))
+    subject.load()
+    subject.write_inputs(0, [X])
+    flags = subject.run([Call(slot=0)]).flags
+    assert flags["python_threads"] == 2
+    assert flags["threads_after"] > flags["threads_before"]
+    assert flags["children"] == 1
+
+
+def test_a_late_writer_is_seen(start: Start) -> None:
+    code = """
+    import threading, time
+    y = torch.empty_like(x)
+    def late():
+        time.sleep(0.02)
+        y.copy_(x * 2)
+    threading.Thread(target=late).start()
+    return y
+    """
+    subject = start(candidate(code))
+    subject.load()
+    subject.write_inputs(0, [X])
+    flags = subject.run([Call(slot=0)] * 200).flags
+    assert flags["late_writes"] or flags["python_threads"] > 1
+
+
+def test_an_answer_worked_out_after_the_block_is_cheating(start: Start) -> None:
+    """The digest in the block's reply binds what is read later, whoever asks how often."""
+    code = """
+    import threading, time
+    y = torch.empty(1 << 20)
+    def late():
+        time.sleep(0.5)
+        y[1::2] = 2
+    threading.Thread(target=late).start()
+    return y
+    """
+    subject = start(candidate(code))
+    subject.load()
+    subject.write_inputs(0, [X])
+    subject.run([Call(slot=0)])
+    subject.read_outputs(0)
+    time.sleep(1)
+    with pytest.raises(SubjectFailure) as caught:
+        subject.read_outputs(0)
+    assert (caught.value.status, caught.value.stage) == (Status.CHEATING, Stage.VERIFY)
+
+
+def test_outputs_that_share_an_input_may_change_with_it(start: Start) -> None:
+    subject = start(candidate("return x"))
+    subject.load()
+    subject.write_inputs(0, [X])
+    subject.run([Call(slot=0)])
+    subject.write_inputs(0, [X * 2])
+    assert bytes(subject.read_outputs(0).tensors[0].data) == bytes((X * 2).numpy().data)
+
+
+def test_one_buffer_for_all_outputs_is_seen(start: Start) -> None:
+    code = "self.y.copy_(x)\nreturn self.y"
+    subject = start(candidate(code, init="self.y = torch.zeros(8)"))
+    subject.load()
+    subject.write_inputs(0, [X])
+    subject.write_inputs(1, [X * 3])
+    assert subject.run([Call(slot=0), Call(slot=1)]).flags["late_writes"] == [0]
+
+
+def test_a_write_past_the_end_of_an_input_is_seen(start: Start) -> None:
+    code = """
+    import ctypes
+    ctypes.memset(x.data_ptr() + x.numel() * 4, 0, 4)
+    return x * 1
+    """
+    subject = start(candidate(code))
+    subject.load()
+    subject.write_inputs(0, [X])
+    block = subject.run([Call(slot=0, fresh_address=True)])
+    assert block.flags["guards_damaged"] == [0]
+
+
+@pytest.mark.parametrize(
+    ("code", "name"),
+    [
+        ("import time; time.perf_counter_ns = lambda: 0", "time.perf_counter_ns"),
+        ("torch.cuda.synchronize = lambda *a: None", "torch.cuda.synchronize"),
+        ("torch.cuda.Event.elapsed_time = lambda *a: 1e-6", "elapsed_time"),
+        ("torch.empty_like = torch.zeros_like", "torch.empty_like"),
+        ("torch.allclose = lambda *a, **k: True", "torch.allclose"),
+        ("import kernelpro.isolation.timing as t; t.CpuTimer.time = lambda s, c, a: (c(*a), {})",
+         "CpuTimer.time"),
+        ("import kernelpro.isolation.guards as g\n"
+         "g.Identities.changed.__code__ = (lambda self: []).__code__", None),
+    ],
+)  # fmt: skip
+def test_patched_functions_are_named(start: Start, code: str, name: str | None) -> None:
+    subject = start(candidate("return x", init=code))
+    try:
+        subject.load()
+        subject.write_inputs(0, [X])
+        flags = subject.run([Call(slot=0)]).flags
+    except SubjectFailure:
+        return
+    if name is not None:
+        assert any(name in changed for changed in flags["changed_functions"])
+
+
+@pytest.mark.parametrize(
+    ("code", "flag"),
+    [
+        ("torch.set_float32_matmul_precision('medium')", "float32_matmul_precision"),
+        ("torch.set_default_dtype(torch.float64)", "default_dtype"),
+        (
+            "torch._C._set_deterministic_algorithms(True, warn_only=False)",
+            "deterministic_algorithms",
+        ),
+        ("torch.backends.cudnn.enabled = False", "cudnn.enabled"),
+        ("torch.set_num_threads(2)", "num_threads"),
+        ("torch.set_flush_denormal(True)", "flush_denormal"),
+        ("torch.set_autocast_enabled('cpu', True)", "autocast_cpu"),
+    ],
+)
+def test_flag_changes_are_named_and_undone(start: Start, code: str, flag: str) -> None:
+    """Changed by forward: seen. Changed at import or construction: put back before any call."""
+    source = candidate(code + "\nreturn x")
+    subject = start(source)
+    subject.load()
+    subject.write_inputs(0, [X])
+    assert flag in subject.run([Call(slot=0)]).flags["changed_flags"]
+    quiet = start(candidate("return x", init=code))
+    quiet.load()
+    quiet.write_inputs(0, [X])
+    assert quiet.run([Call(slot=0)]).flags["changed_flags"] == {}
+
+
+LAZY = {
+    "subclass": "class T(torch.Tensor): pass\nreturn x.as_subclass(T)",
+    "copy-on-write": "return torch._lazy_clone(x)",
+    "meta": "return torch.empty(8, device='meta')",
+    "sparse": "return x.to_sparse()",
+    "functional": "return torch._to_functional_tensor(x)",
+    "fake": """
+        from torch._subclasses.fake_tensor import FakeTensorMode
+        return FakeTensorMode().from_tensor(x)
+    """,
+    "exploding": """
+        class T(torch.Tensor):
+            @classmethod
+            def __torch_function__(cls, f, types, args=(), kwargs=None):
+                raise RuntimeError('boom')
+        return x.as_subclass(T)
+    """,
+}
+
+
+@pytest.mark.parametrize("kind", LAZY)
+def test_lazy_outputs_are_named_and_never_evaluated(start: Start, kind: str) -> None:
+    subject = start(candidate(textwrap.dedent(LAZY[kind])))
+    subject.load()
+    subject.write_inputs(0, [X])
+    subject.run([Call(slot=0)])
+    (output,) = subject.read_outputs(0).tensors
+    assert output.type_name != "torch.Tensor"
+    assert len(output.data) == 0
+
+
+def test_an_active_dispatch_mode_is_reported(start: Start) -> None:
+    code = """
+    from torch.utils._python_dispatch import TorchDispatchMode
+    class Mode(TorchDispatchMode):
+        def __torch_dispatch__(self, f, types, args=(), kwargs=None):
+            return f(*args, **(kwargs or {}))
+    self.mode = Mode(); self.mode.__enter__()
+    """
+    subject = start(candidate("return x + 1", init=code))
+    subject.load()
+    subject.write_inputs(0, [X])
+    assert subject.run([Call(slot=0)]).flags["overriding_modes"] == 1
+    assert bytes(subject.read_outputs(0).tensors[0].data) == bytes((X + 1).numpy().data)
