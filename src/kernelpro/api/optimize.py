@@ -48,7 +48,7 @@ def optimize(
     """Search for a faster version of ``problem`` until the budget is used up.
 
     ``problem``: a KernelBench file, ``package.module:Class``, or a function or ``nn.Module`` with
-    example ``inputs``. ``model``: ``playbook`` (no key needed) or ``provider:name``. ``budget``
+    example ``inputs``. ``model``: ``playbook`` (no key needed) or a plug-in's name. ``budget``
     overrides ``evaluations`` (30 if no limit is given), ``minutes`` and ``target_speedup``.
     ``evaluation``: how the referee works; by default attempts get its fast checks, and the
     finalists, of which one becomes the winner, the full set. The run folder holds every attempt,

@@ -73,7 +73,7 @@ Resume = Annotated[
 Model = Annotated[
     str,
     typer.Option(
-        metavar="WRITER", help="Who writes: playbook (offline, no key), or provider:model."
+        metavar="WRITER", help="Who writes: playbook (offline, no key) or a plug-in's name."
     ),
 ]
 Evaluations = Annotated[
