@@ -47,7 +47,8 @@ def test_guides_draw_the_siblings():
     for row in rows:
         assert len(row.guide) == 3 * row.node.depth
         if row.node.depth:
-            assert row.guide.endswith("└─ " if row.node.last else "├─ ")
+            last = run.children[row.node.parent_id][-1] == row.node.id
+            assert row.guide.endswith("└─ " if last else "├─ ")
 
 
 def test_a_chain_of_thousands_needs_no_recursion():

@@ -52,8 +52,8 @@ def show_run(run: Path | str, *, runs_root: Path | str | None = None) -> Run:
 
 def show_node(run: Run, node_id: str) -> CandidateView:
     """Everything about one attempt; ``UserError`` if the run has no such node."""
-    if node_id not in run.nodes:
-        known = f"n0001 to {next(reversed(run.nodes))}" if run.nodes else "none yet"
+    if node_id not in run.facts:
+        known = f"n0001 to {next(reversed(run.facts))}" if run.facts else "none yet"
         raise UserError(f"The run has no attempt {node_id!r}; it has {known}")
     return candidate_view(run, node_id)
 

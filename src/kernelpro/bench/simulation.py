@@ -17,11 +17,11 @@ from typing import NamedTuple
 
 from kernelpro.loop.assemble import strategy_of
 from kernelpro.loop.memory import Memory
-from kernelpro.loop.tells import tell_of
 from kernelpro.schema.candidate import Candidate, Proposal
 from kernelpro.schema.config import RunConfig
 from kernelpro.schema.outcome import Correctness, Latency, Outcome, Stage, Status
 from kernelpro.schema.search import Ask, Tell
+from kernelpro.search.tells import tell_of
 
 _CORRECT = Correctness(
     max_abs_error=0.0, max_rel_error=0.0, tolerance={}, trials=1, precision_class="strict"

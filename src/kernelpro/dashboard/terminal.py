@@ -188,7 +188,7 @@ def seconds_left(run: Run, elapsed_s: float) -> float | None:
     budget, rest = run.budget, []
     if budget.minutes is not None:
         rest.append(budget.minutes * 60 - elapsed_s)
-    measured = [n.seconds for n in run.nodes.values() if n.duplicate_of is None]
+    measured = [f.seconds for f in run.facts.values() if f.duplicate_of is None]
     if budget.evaluations is not None and measured:
         remaining = budget.evaluations - run.charged
         rest.append(remaining * sum(measured) / len(measured))

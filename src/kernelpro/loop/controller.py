@@ -15,7 +15,6 @@ from kernelpro.loop.outcome_of_run import result_of
 from kernelpro.loop.session import Session
 from kernelpro.loop.stopping import reason_to_stop
 from kernelpro.loop.study import study
-from kernelpro.loop.tells import tell_of
 from kernelpro.loop.writing import propose_all, without_chance_repeat
 from kernelpro.schema.candidate import Candidate, Proposal
 from kernelpro.schema.event import NodeFinished
@@ -23,6 +22,7 @@ from kernelpro.schema.outcome import Outcome
 from kernelpro.schema.proposal_request import Attempt, ProposalRequest
 from kernelpro.schema.result import RunResult
 from kernelpro.schema.search import StopReason, Tell
+from kernelpro.search.tells import tell_of
 
 
 class Controller:

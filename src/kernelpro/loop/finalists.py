@@ -7,11 +7,11 @@ from typing import NamedTuple
 
 from kernelpro.loop.archive import Archive
 from kernelpro.loop.base import Referee
-from kernelpro.loop.tells import tell_of
 from kernelpro.schema.event import Remeasured
 from kernelpro.schema.outcome import Outcome
 from kernelpro.schema.search import Objective, Tell
 from kernelpro.search.reward import ranked
+from kernelpro.search.tells import winner_id
 
 
 class Winner(NamedTuple):
@@ -39,11 +39,8 @@ def remeasure_top(
 
 def winner(remeasured: Mapping[str, Outcome], objective: Objective) -> Winner | None:
     """The best survivor of the second measurement; None if there is none."""
-    tells = [tell_of(0, node_id, outcome) for node_id, outcome in remeasured.items()]
-    best = next(iter(ranked(tells, objective)), None)
-    if best is None or best.node_id is None:
-        return None
-    return Winner(best.node_id, remeasured[best.node_id])
+    node_id = winner_id(remeasured, objective)
+    return None if node_id is None else Winner(node_id, remeasured[node_id])
 
 
 def beats_eager(outcome: Outcome) -> bool:

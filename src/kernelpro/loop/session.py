@@ -17,6 +17,7 @@ from kernelpro.loop.state import RunState
 from kernelpro.schema.event import Asked, Event, NodeFinished, Stopped
 from kernelpro.schema.proposal_request import ProposalRequest
 from kernelpro.schema.search import Ask, StopReason
+from kernelpro.search.tells import winner_id
 from kernelpro.store.sqlite import RunStore
 
 
@@ -48,11 +49,16 @@ class Session:
     def stop(self, reason: StopReason, detail: str) -> Stopped:
         """Record the end of this sitting."""
         stopped = Stopped(
-            reason=reason, best_id=self.state.strategy.best(), detail=detail,
+            reason=reason, best_id=self._best_id(), detail=detail,
             elapsed_s=round(self.elapsed_s(), 3),
         )  # fmt: skip
         self.record(stopped)
         return stopped
+
+    def _best_id(self) -> str | None:
+        """The winner of the second measurement; the search's own best where there was none."""
+        state = self.state
+        return winner_id(state.remeasured, state.config.objective) or state.strategy.best()
 
     def replay(self) -> None:
         """Rebuild the state from the store, and the requests that were open when it stopped."""

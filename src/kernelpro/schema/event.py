@@ -106,6 +106,7 @@ class Stopped:
 
     reason: StopReason
     best_id: str | None
+    """The winner of the second measurement; the search's own best where there was none."""
     detail: str = ""
     elapsed_s: float = 0.0
     kind: Literal["stopped"] = "stopped"

@@ -38,16 +38,16 @@ def cost_view(run: Run) -> CostView:
     """The cost of ``run`` so far."""
     stages: dict[str, float] = defaultdict(float)
     usage: dict[tuple[str, str], list[Usage]] = defaultdict(list)
-    for finished in run.nodes.values():
-        if finished.outcome is not None and finished.duplicate_of is None:
-            for stage, seconds in whole_stages(finished.outcome.seconds).items():
+    for facts in run.facts.values():
+        if facts.duplicate_of is None:
+            for stage, seconds in whole_stages(facts.stage_seconds).items():
                 stages[stage] += seconds
-        for call in finished.usage:
+        for call in facts.usage:
             usage[call.role, call.model].append(call)
     return CostView(
-        evaluations=len(run.nodes),
-        duplicates=sum(n.duplicate_of is not None for n in run.nodes.values()),
-        seconds=sum(n.seconds for n in run.nodes.values()),
+        evaluations=len(run.facts),
+        duplicates=len(run.facts) - run.charged,
+        seconds=sum(f.seconds for f in run.facts.values()),
         seconds_by_stage=tuple(sorted(stages.items(), key=lambda item: -item[1])),
         roles=tuple(_role(role, model, calls) for (role, model), calls in usage.items()),
     )

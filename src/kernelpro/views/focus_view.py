@@ -44,7 +44,7 @@ def focus_view(run: Run, limit: int) -> FocusView:
 
 def _chosen(run: Run, limit: int) -> set[str]:
     chosen: set[str] = set()
-    candidates = [run.best_id, *reversed(run.nodes)]
+    candidates = [run.best_id, *reversed(run.facts)]
     for node_id in candidates:
         missing = [n for n in run.path(node_id) if n not in chosen]
         if len(chosen) + len(missing) > limit:

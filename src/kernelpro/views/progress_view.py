@@ -31,15 +31,15 @@ def progress_view(run: Run) -> tuple[ProgressPoint, ...]:
     best: float | None = None
     elapsed = 0.0
     path = set(run.path(run.best_id))
-    for order, (node_id, finished) in enumerate(run.nodes.items(), start=1):
-        elapsed += finished.seconds
-        speedup = finished.outcome.speedup if finished.outcome else None
+    for order, (node_id, facts) in enumerate(run.facts.items(), start=1):
+        elapsed += facts.seconds
+        speedup = facts.speedup
         improved = speedup is not None and (best is None or speedup > best)
         best = speedup if improved else best
         points.append(
             ProgressPoint(
                 order=order, node_id=node_id, parent_id=run.parent_of(node_id), elapsed_s=elapsed,
-                status=finished.outcome.status if finished.outcome else None, speedup=speedup,
+                status=facts.status, speedup=speedup,
                 best=best, improved=improved, on_best_path=node_id in path,
             )
         )  # fmt: skip

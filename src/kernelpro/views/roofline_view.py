@@ -86,16 +86,14 @@ def _points(run: Run, flops: float, attainable: float) -> tuple[RooflinePoint, .
     for name, latency in (outcome.baselines if outcome else {}).items():
         own = compile_us(outcome) if name == "compile" else None
         points.append(_point(name, "baseline", own or latency.median_us, flops, attainable))
-    for node_id, finished in run.nodes.items():
-        measured = run.outcome(node_id)
-        if finished.duplicate_of is not None and node_id != best:
-            continue
-        if measured is None or not measured.ok or measured.latency is None:
+    for node_id, facts in run.facts.items():
+        latency_us = run.latency_us(node_id)
+        if latency_us is None or (facts.duplicate_of is not None and node_id != best):
             continue
         kind: Literal["best", "path", "candidate"] = (
             "best" if node_id == best else "path" if node_id in path else "candidate"
         )
-        points.append(_point(node_id, kind, measured.latency.median_us, flops, attainable))
+        points.append(_point(node_id, kind, latency_us, flops, attainable))
     return tuple(points)
 
 

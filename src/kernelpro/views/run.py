@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, MutableMapping
 from dataclasses import dataclass, field
 
 from kernelpro.schema.config import Budget
@@ -17,20 +17,30 @@ from kernelpro.schema.event import (
 )
 from kernelpro.schema.guidance import Guidance
 from kernelpro.schema.outcome import Outcome
-from kernelpro.schema.search import Ask, Tell
-from kernelpro.search.reward import ranked
+from kernelpro.schema.search import Ask
+from kernelpro.search.tells import winner_id
+from kernelpro.views.node_facts import Advice, NodeFacts, advice_of, facts_of
 
 
 @dataclass(slots=True)
 class Run:
-    """Grows by :meth:`add`, one event at a time, so that a live view and a report share it."""
+    """Grows by :meth:`add`, one event at a time, so that a live view and a report share it.
 
+    Views of the whole run read ``facts`` only. ``nodes``, ``asks`` and ``advice`` hold whole
+    records; a front end that cannot afford 20,000 of them passes mappings that load on demand and
+    grows the run by :meth:`add_facts`.
+    """
+
+    nodes: MutableMapping[str, NodeFinished] = field(default_factory=dict)
+    """Finished nodes that have a candidate, in order of evaluation."""
+    asks: MutableMapping[int, Ask] = field(default_factory=dict)
+    advice: MutableMapping[str, tuple[Advice, ...]] = field(default_factory=dict)
+    """Node id -> what the guidance after it advised."""
+    facts: dict[str, NodeFacts] = field(default_factory=dict)
+    """As ``nodes``, in the same order, without the heavy parts."""
     started: RunStarted | None = None
     budget: Budget = field(default_factory=Budget)
     """The limits in force: those the run was started with, or last resumed with."""
-    asks: dict[int, Ask] = field(default_factory=dict)
-    nodes: dict[str, NodeFinished] = field(default_factory=dict)
-    """Finished nodes that have a candidate, in order of evaluation."""
     children: dict[str | None, list[str]] = field(default_factory=dict)
     """Parent id (None = written from scratch) -> children, oldest first."""
     remeasured: dict[str, Outcome] = field(default_factory=dict)
@@ -53,8 +63,13 @@ class Run:
                 for ask in event.asks:
                     self.asks[ask.id] = ask
                     self.open_asks.add(ask.id)
+            case NodeFinished(candidate=None):
+                self.add_unanswered(event.tell.ask_id)
             case NodeFinished():
-                self._finish(event)
+                facts = facts_of(event)
+                self.nodes[facts.id] = event
+                self.advice[facts.id] = advice_of(event)
+                self.add_facts(facts)
             case Remeasured():
                 self.remeasured[event.node_id] = event.outcome
             case Resumed():
@@ -65,38 +80,46 @@ class Run:
             case Stopped():
                 self.stopped = event
 
-    def _finish(self, event: NodeFinished) -> None:
-        self.open_asks.discard(event.tell.ask_id)
-        if event.candidate is None:
-            self.unanswered += 1
-            return
-        node_id = event.candidate.id
-        self.nodes[node_id] = event
-        self.charged += event.duplicate_of is None
-        self.children.setdefault(event.candidate.parent_id, []).append(node_id)
-        speedup, best = self.speedup(node_id), self._best_so_far
-        if speedup is not None and speedup > ((best and self.speedup(best)) or 0.0):
-            self._best_so_far = node_id
+    def add_facts(self, facts: NodeFacts) -> None:
+        """Take in one finished node whose record is loaded on demand."""
+        self.open_asks.discard(facts.tell.ask_id)
+        self.facts[facts.id] = facts
+        self.charged += facts.duplicate_of is None
+        self.children.setdefault(facts.parent_id, []).append(facts.id)
+        best = self.facts[self._best_so_far].speedup if self._best_so_far else None
+        if facts.speedup is not None and facts.speedup > (best or 0.0):
+            self._best_so_far = facts.id
+
+    def add_unanswered(self, ask_id: int) -> None:
+        """Take in that the writer had nothing for an ask."""
+        self.open_asks.discard(ask_id)
+        self.unanswered += 1
 
     def outcome(self, node_id: str) -> Outcome | None:
         """The newest verdict on a node: measured again if it was a finalist."""
         return self.remeasured.get(node_id) or self.nodes[node_id].outcome
 
     def speedup(self, node_id: str) -> float | None:
-        """Speed-up over eager of an accepted node; None for any other."""
-        outcome = self.outcome(node_id)
-        return outcome.speedup if outcome is not None else None
+        """Newest speed-up over eager of an accepted node; None for any other."""
+        again = self.remeasured.get(node_id)
+        return again.speedup if again is not None else self.facts[node_id].speedup
+
+    def latency_us(self, node_id: str) -> float | None:
+        """Newest median latency of an accepted node; None for any other."""
+        again = self.remeasured.get(node_id)
+        if again is None:
+            tell = self.facts[node_id].tell
+            return tell.latency_us if tell.speedup is not None else None
+        return again.latency.median_us if again.ok and again.latency else None
 
     def search_speedup(self, node_id: str) -> float | None:
         """Speed-up as the search measured it: comparable between all nodes."""
-        outcome = self.nodes[node_id].outcome
-        return outcome.speedup if outcome is not None else None
+        return self.facts[node_id].speedup
 
     def parent_of(self, node_id: str) -> str | None:
         """The node this one was made from, if that node finished."""
-        candidate = self.nodes[node_id].candidate
-        parent = candidate.parent_id if candidate else None
-        return parent if parent in self.nodes else None
+        parent = self.facts[node_id].parent_id
+        return parent if parent in self.facts else None
 
     def received(self, node_id: str) -> Guidance | None:
         """The guidance that was in front of the writer of this node."""
@@ -112,31 +135,21 @@ class Run:
     def best_id(self) -> str | None:
         """The best of those measured again after the search, else the best of the search."""
         objective = self.started.config.objective if self.started else "latency"
-        survivors = [tell_of(n, o) for n, o in self.remeasured.items()]
-        survivor = next(iter(ranked(survivors, objective)), None)
+        survivor = winner_id(self.remeasured, objective) if self.remeasured else None
         if survivor is not None:
-            return survivor.node_id
-        if self.stopped is not None and self.stopped.best_id in self.nodes:
+            return survivor
+        # The search ranks by the run's objective; while it goes on, speed-up is a fair proxy.
+        if self.stopped is not None and self.stopped.best_id in self.facts:
             return self.stopped.best_id
         return self._best_so_far
 
     def path(self, node_id: str | None) -> tuple[str, ...]:
         """Node ids from the first version down to ``node_id``."""
         steps: list[str] = []
-        while node_id is not None and node_id in self.nodes:
+        while node_id is not None and node_id in self.facts:
             steps.append(node_id)
             node_id = self.parent_of(node_id)
         return tuple(reversed(steps))
-
-
-def tell_of(node_id: str, outcome: Outcome) -> Tell:
-    """The part of a second measurement that decides the ranking."""
-    return Tell(
-        ask_id=0, node_id=node_id, status=outcome.status, stage=outcome.stage,
-        speedup=outcome.speedup, speedup_ci95=outcome.speedup_ci95,
-        latency_us=outcome.latency.median_us if outcome.latency else None,
-        energy_j=outcome.energy.joules if outcome.energy else None,
-    )  # fmt: skip
 
 
 def fold(events: Iterable[Event]) -> Run:

@@ -52,9 +52,8 @@ def run_summary(run: Run) -> RunSummary:
     """The summary of ``run`` so far."""
     started, stopped, best = run.started, run.stopped, run.best_id
     outcome = run.outcome(best) if best else None
-    candidate = run.nodes[best].candidate if best else None
     checks = Counter(check.passed for check in outcome.integrity) if outcome else Counter()
-    statuses = Counter(n.outcome.status.value for n in run.nodes.values() if n.outcome)
+    statuses = Counter(f.status.value for f in run.facts.values() if f.status)
     return RunSummary(
         run_id=started.run_id if started else "", problem=started.problem.name if started else "",
         origin=started.problem.origin if started else "",
@@ -65,8 +64,8 @@ def run_summary(run: Run) -> RunSummary:
         state="empty" if started is None else "stopped" if stopped else "running",
         stop_reason=stopped.reason if stopped else None,
         stop_detail=stopped.detail if stopped else "",
-        evaluations=len(run.nodes), statuses=dict(statuses), best_id=best,
-        best_title=candidate.proposal.title if candidate else "",
+        evaluations=len(run.facts), statuses=dict(statuses), best_id=best,
+        best_title=run.facts[best].title if best else "",
         keep_eager=stopped is not None and not _beats_eager(outcome),
         speedup=outcome.speedup if outcome else None,
         speedup_ci95=outcome.speedup_ci95 if outcome else None,
@@ -77,7 +76,7 @@ def run_summary(run: Run) -> RunSummary:
         precision_class=(outcome.correctness.precision_class
                          if outcome and outcome.correctness else None),
         labels=started.labels if started else (),
-        elapsed_s=stopped.elapsed_s if stopped else sum(n.seconds for n in run.nodes.values()),
+        elapsed_s=stopped.elapsed_s if stopped else sum(f.seconds for f in run.facts.values()),
     )  # fmt: skip
 
 

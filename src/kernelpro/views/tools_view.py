@@ -37,15 +37,15 @@ def tools_view(run: Run) -> tuple[ToolRow, ...]:
     followed: dict[str, int] = defaultdict(int)
     gains: dict[str, list[float]] = defaultdict(list)
     predicted: dict[str, list[tuple[float, float]]] = defaultdict(list)
-    for node_id, finished in run.nodes.items():
-        received, candidate = run.received(node_id), finished.candidate
-        if candidate is None or candidate.proposal.mode != "optimize" or received is None:
+    for node_id, facts in run.facts.items():
+        parent = run.parent_of(node_id)
+        if facts.mode != "optimize" or parent is None:
             continue
-        intervals = {item.tool: item.expected_gain for item in received.items}
+        intervals = {item.tool: item.expected_gain for item in run.advice[parent]}
         for tool in intervals:
             given[tool] += 1
         gain = gain_over_parent(run, node_id)
-        for tool in candidate.proposal.acted_on:
+        for tool in facts.acted_on:
             followed[tool] += 1
             if tool in intervals:
                 predicted[tool].append(intervals[tool])

@@ -17,8 +17,6 @@ class TreeNode(NamedTuple):
     depth: int
     row: float
     """Vertical place in units of one leaf; a parent sits in the middle of its children."""
-    last: bool
-    """The youngest child of its parent."""
     title: str
     mode: Mode
     status: Status | None
@@ -27,8 +25,6 @@ class TreeNode(NamedTuple):
     duplicate_of: str | None
     on_best_path: bool
     is_best: bool
-    decision: str
-    """Why the search chose to expand the parent."""
 
 
 class TreeView(NamedTuple):
@@ -43,8 +39,9 @@ def tree_view(run: Run) -> TreeView:
     """The tree of ``run``; nodes whose parent is missing start a tree of their own."""
     order, depth = _pre_order(run)
     rows, count = _rows(run, order)
-    best_path = set(run.path(run.best_id))
-    nodes = tuple(_node(run, node_id, depth[node_id], rows[node_id], best_path)
+    best = run.best_id
+    best_path = set(run.path(best))
+    nodes = tuple(_node(run, node_id, depth[node_id], rows[node_id], best_path, best)
                   for node_id in order)  # fmt: skip
     return TreeView(nodes=nodes, columns=max(depth.values(), default=-1) + 1, rows=count)
 
@@ -52,7 +49,7 @@ def tree_view(run: Run) -> TreeView:
 def _pre_order(run: Run) -> tuple[list[str], dict[str, int]]:
     order: list[str] = []
     depth: dict[str, int] = {}
-    stack = [(n, 0) for n in reversed(list(run.nodes)) if run.parent_of(n) is None]
+    stack = [(n, 0) for n in reversed(list(run.facts)) if run.parent_of(n) is None]
     while stack:
         node_id, level = stack.pop()
         order.append(node_id)
@@ -75,16 +72,13 @@ def _rows(run: Run, order: list[str]) -> tuple[dict[str, float], int]:
     return rows, leaves
 
 
-def _node(run: Run, node_id: str, depth: int, row: float, best_path: set[str]) -> TreeNode:
-    finished = run.nodes[node_id]
-    candidate, outcome = finished.candidate, finished.outcome
-    assert candidate is not None
-    ask = run.asks.get(finished.tell.ask_id)
-    siblings = run.children[candidate.parent_id]
+def _node(
+    run: Run, node_id: str, depth: int, row: float, best_path: set[str], best_id: str | None
+) -> TreeNode:
+    facts = run.facts[node_id]
     return TreeNode(
-        id=node_id, parent_id=run.parent_of(node_id), depth=depth, row=row,
-        last=siblings[-1] == node_id, title=candidate.proposal.title, mode=candidate.proposal.mode,
-        status=outcome.status if outcome else None, speedup=run.search_speedup(node_id),
-        duplicate_of=finished.duplicate_of, on_best_path=node_id in best_path,
-        is_best=node_id == run.best_id, decision=ask.decision.text if ask else "",
+        id=node_id, parent_id=run.parent_of(node_id), depth=depth, row=row, title=facts.title,
+        mode=facts.mode, status=facts.status, speedup=facts.speedup,
+        duplicate_of=facts.duplicate_of, on_best_path=node_id in best_path,
+        is_best=node_id == best_id,
     )  # fmt: skip

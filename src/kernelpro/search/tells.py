@@ -1,9 +1,12 @@
-"""Reduces an outcome to what the search needs."""
+"""From an outcome to what the search is told of it, and who won the second measurement."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from kernelpro.schema.outcome import Outcome
-from kernelpro.schema.search import Tell
+from kernelpro.schema.search import Objective, Tell
+from kernelpro.search.reward import ranked
 
 
 def tell_of(ask_id: int, node_id: str, outcome: Outcome) -> Tell:
@@ -20,3 +23,10 @@ def tell_of(ask_id: int, node_id: str, outcome: Outcome) -> Tell:
         energy_j=outcome.energy.joules if outcome.energy else None,
         baseline_energy_j=float(baseline) if isinstance(baseline, int | float) else None,
     )
+
+
+def winner_id(remeasured: Mapping[str, Outcome], objective: Objective) -> str | None:
+    """The best survivor of the second measurement; None if there is none."""
+    tells = [tell_of(0, node_id, outcome) for node_id, outcome in remeasured.items()]
+    best = next(iter(ranked(tells, objective)), None)
+    return None if best is None else best.node_id
