@@ -7,8 +7,10 @@ baseline that fails is a remark, not an error.
 from __future__ import annotations
 
 from kernelpro.errors import MachineError, UserError
+from kernelpro.evaluation.expectation import Expectation, to_cpu
+from kernelpro.evaluation.structure import Flat, to_tensor
 from kernelpro.evaluation.subjects import Subjects
-from kernelpro.isolation.base import Subject, SubjectFailure
+from kernelpro.isolation.base import Call, Subject, SubjectFailure
 from kernelpro.schema.outcome import Status
 
 EAGER, COMPILE = "eager", "compile"
@@ -36,6 +38,21 @@ class Baselines:
                 raise baseline_error(failure) from None
             self._eager = subject
         return self._eager
+
+    def answer(self, expected: Expectation) -> Flat | None:
+        """What the reference returns for a draw, under its weights, in a process like a
+        candidate's; None if that process does not answer."""
+        try:
+            subject = self.eager()
+            if expected.state:
+                subject.write_state({name: value.cpu() for name, value in expected.state.items()})
+            subject.write_inputs(0, to_cpu(expected.draw.inputs))
+            subject.run([Call(slot=0, fresh_address=expected.traits.mutates_inputs)])
+            outputs = subject.read_outputs(0)
+        except SubjectFailure:
+            self.restart()
+            return None
+        return Flat(outputs.structure, tuple(map(to_tensor, outputs.tensors)))
 
     def restart(self) -> None:
         """Forget the eager process: it failed, and the next use starts another."""

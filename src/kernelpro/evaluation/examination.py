@@ -28,6 +28,7 @@ from kernelpro.evaluation.expectation import (
 from kernelpro.evaluation.integrity import Findings
 from kernelpro.evaluation.official import official_pass
 from kernelpro.evaluation.parameters import StateMap
+from kernelpro.evaluation.second_look import Peer, SecondLook
 from kernelpro.evaluation.structure import flatten, to_tensor
 from kernelpro.evaluation.tolerance import CLASSES
 from kernelpro.isolation.base import Block, Call, Outputs, Subject, SubjectFailure
@@ -93,8 +94,10 @@ class Examination:
         problem: Precision,
         rng: random.Random,
         lenient: bool = False,
+        peer: Peer | None = None,
     ) -> None:
-        """lenient: the official verdict decides; what only the strict one refuses is noted."""
+        """lenient: the official verdict decides; what only the strict one refuses is noted.
+        peer: asked when an answer is too coarse (see ``second_look``)."""
         self.subject = subject
         self.drawer = drawer
         self.state_map = state_map
@@ -110,6 +113,7 @@ class Examination:
         self._problem = problem
         self.rng = rng
         self._lenient = lenient
+        self.second_look = SecondLook(subject, peer, device=device)
         self._blocks = 0
         self._answers: dict[bytes, int] = {}
         """Digest of an answer -> seed of the draw it answered."""
@@ -270,6 +274,9 @@ class Examination:
         official: the official verdict looks at this answer too.
         """
         right = self._is_right(judged)
+        if not right and judged.precision in CLASSES:
+            judged = self._looked_at_again(judged, expected)
+            right = self._is_right(judged)
         self.tally.add(judged, expected.draw, right)
         digest = _digest(judged.tensors)
         if right:
@@ -289,6 +296,15 @@ class Examination:
             self.strict_failure = self.strict_failure or text.splitlines()[0]
             return
         raise SubjectFailure(Status.WRONG_RESULT, stage, text)
+
+    def _looked_at_again(self, judged: Judgement, expected: Expectation) -> Judgement:
+        """A coarse answer, unless the machine explains it; may raise ``Unrepeatable``."""
+        judged = self.second_look.judge(judged, expected)
+        if not self._is_right(judged) and not self._lenient:
+            self.second_look.raise_if_unrepeatable(
+                expected, fresh=self.drawer.traits.mutates_inputs, seen=self.block_seen
+            )
+        return judged
 
     def _aliasing(self, judged: Judgement, a: Expectation, b: Expectation) -> None:
         """Is output 0 now what call 1 or 2 returned, and no longer the answer to its own inputs?"""

@@ -16,6 +16,7 @@ from kernelpro.evaluation.baselines import COMPILE, EAGER, Baselines, baseline_e
 from kernelpro.evaluation.expectation import Draw, Drawer, Expectation, to_cpu
 from kernelpro.evaluation.floor import Floor, confirmed, make_floor
 from kernelpro.evaluation.record import Case
+from kernelpro.evaluation.second_look import Unrepeatable
 from kernelpro.evaluation.timing import Match, Plan, Side
 from kernelpro.schema.hardware import Device, Peaks
 from kernelpro.schema.outcome import Latency
@@ -65,6 +66,8 @@ class Measurement:
             try:
                 self._play(standing, plan)
                 return
+            except Unrepeatable:
+                continue
             except timing.SideFailed as ended:
                 if ended.side.name == COMPILE:
                     self._baselines.drop_compiled(ended.failure)

@@ -20,12 +20,13 @@ from kernelpro.build.checks import check_source
 from kernelpro.errors import UserError
 from kernelpro.evaluation import controls, environment, record
 from kernelpro.evaluation.baselines import Baselines
-from kernelpro.evaluation.examination import Examination
+from kernelpro.evaluation.examination import Examination, Tally
 from kernelpro.evaluation.expectation import Drawer
 from kernelpro.evaluation.measurement import Measurement
 from kernelpro.evaluation.parameters import jittered, match_state
 from kernelpro.evaluation.record import Case
 from kernelpro.evaluation.reference import Reference, Traits, all_finite, seeded
+from kernelpro.evaluation.second_look import Unrepeatable
 from kernelpro.evaluation.subjects import Subjects
 from kernelpro.evaluation.timing import Plan
 from kernelpro.isolation.base import SubjectFailure
@@ -164,6 +165,7 @@ class Referee:
             problem=self.problem.precision,
             rng=random.Random(case.seed),
             lenient=self.config.verdict == "official",
+            peer=self._baselines.answer if self.problem.precision == "strict" else None,
         )
         case.evidence |= {
             "seed": case.seed,
@@ -176,39 +178,42 @@ class Referee:
 
     def _examine(self, case: Case) -> None:
         """All answers that are checked outside of timing."""
-        examination = case.examination
-        if case.failure is not None or examination is None:
+        if case.failure is not None or case.examination is None:
             return
-        full = case.checks == "full"
-        rng = examination.rng
         try:
             with case.stage("verify"):
-                examination.load_weights(self.reference.initial_state)
-                examination.first_block(full=full)
-                examination.load_weights(self._jitter(rng))
-                names = [n for n in self.drawer.families() if n != "default"]
-                if not full:
-                    rest = [n for n in names if n != "offset"]
-                    names = [n for n in names if n == "offset"] + rng.sample(
-                        rest, min(1, len(rest))
-                    )
-                examination.families_block(names)
-                for index in self._other_sets(rng, full=full):
-                    examination.families_block(["default", "offset"], set_index=index)
-                examination.updated_buffers()
-                if self.config.verdict == "official":
-                    # Timed answers are held to the official verdict, under the weights as built.
-                    examination.load_weights(self.reference.initial_state)
-                elif full:
-                    extra = max(0, self.config.correctness_trials - 3)
-                    examination.families_block(["default"] * extra)
-                    examination.reloaded_weights(self._jitter(rng))
+                try:
+                    self._verify(case.examination, full=case.checks == "full")
+                except Unrepeatable:
+                    case.examination.tally = Tally()
+                    self._verify(case.examination, full=case.checks == "full")
         except SubjectFailure as failure:
             case.failure = failure
         case.evidence["families_skipped"] = dict(self.drawer.skipped)
         if case.failure is None:
             with case.stage("controls"):
                 case.evidence["controls_passing"] = self._passing_controls()
+
+    def _verify(self, examination: Examination, *, full: bool) -> None:
+        rng = examination.rng
+        examination.load_weights(self.reference.initial_state)
+        examination.first_block(full=full)
+        examination.load_weights(self._jitter(rng))
+        names = [n for n in self.drawer.families() if n != "default"]
+        if not full:
+            rest = [n for n in names if n != "offset"]
+            names = [n for n in names if n == "offset"] + rng.sample(rest, min(1, len(rest)))
+        examination.families_block(names)
+        for index in self._other_sets(rng, full=full):
+            examination.families_block(["default", "offset"], set_index=index)
+        examination.updated_buffers()
+        if self.config.verdict == "official":
+            # Timed answers are held to the official verdict, under the weights as built.
+            examination.load_weights(self.reference.initial_state)
+        elif full:
+            extra = max(0, self.config.correctness_trials - 3)
+            examination.families_block(["default"] * extra)
+            examination.reloaded_weights(self._jitter(rng))
 
     def _measure(self, cases: Sequence[Case]) -> None:
         """One match of all cases that are still standing."""
@@ -276,6 +281,9 @@ class Referee:
             case.warn(self._baselines.note)
         if measured is not None and measured.compile_speedup is not None:
             case.evidence["compile_speedup_over_eager"] = measured.compile_speedup
+        if case.examination is not None:
+            for note in case.examination.second_look.notes:
+                case.warn(note)
         sandbox = case.loaded.active_sandbox if case.loaded is not None else ()
         facts = environment.describe(self.device, threads=self.threads, sandbox=sandbox)
         return record.outcome(case, baselines=baselines, environment=facts)

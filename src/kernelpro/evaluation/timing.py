@@ -47,6 +47,9 @@ DISTURBED = 1.5
 SPIN_S = 0.04
 """Measured. Threads of an OpenMP team spin this long after their last region (GNU's default of
 300,000 pauses takes some 20 ms on recent cores); whoever runs next would share a core with them."""
+ODD_PER_BLOCK, ODD_PER_MATCH = 2, 12
+"""Chosen. Answers that differ from the first to the same values are verified up to these numbers:
+a kernel that sums in another order each time differs on every call, and rightly."""
 EXTRA_ROUNDS = 6
 """Chosen. At most this many times the configured rounds are measured."""
 
@@ -71,6 +74,17 @@ class Side:
     seen_values: list[float] = field(default_factory=list)
     """... and calls on values seen before."""
     blocks: list[Block] = field(default_factory=list)
+    answers: dict[int, tuple[int | None, ...]] = field(default_factory=dict)
+    """Slot -> digests of the first answer to its present values."""
+
+    def odd_answers(self, calls: Sequence[Call], block: Block) -> list[int]:
+        """Calls of ``block`` whose answer is not, bit for bit, the first to the same values."""
+        pairs = enumerate(zip(calls, block.digests, strict=False))
+        return [
+            number
+            for number, (call, digests) in pairs
+            if self.answers.setdefault(call.slot, digests) != digests
+        ]
 
     def call(self, slot: int, *, fresh: bool = False) -> Call:
         """A call on ``slot``."""
@@ -165,6 +179,7 @@ class Match:
         self._rng = rng
         self._bytes = max(1, bytes_per_call)
         self._unseen: set[int] = set()
+        self._odd_left = {side.name: ODD_PER_MATCH for side in sides}
         self.stopped = ""
         """Why measuring ended: ``target``, ``time`` or ``rounds``."""
 
@@ -222,6 +237,7 @@ class Match:
         for side in self.sides:
             with attributed(side):
                 side.subject.write_inputs(slot, inputs)
+            side.answers.pop(slot, None)
         self._unseen.add(slot)
 
     def _warm_up(self, side: Side) -> None:
@@ -232,6 +248,7 @@ class Match:
             count = self._rng.randint(1, 4)
             calls = [side.call(self._rng.randrange(SLOTS)) for _ in range(count)]
             block = side.subject.run(calls)
+            self._look(side, calls, block)
             values = [microseconds(sample) for sample in block.samples]
             quickest = min(quickest, *values)
             medians.append(float(np.median(values)))
@@ -260,10 +277,8 @@ class Match:
             side.rounds.append(values)
             side.blocks.append(block)
             _sort_by_novelty(side, calls, values, set(unseen))
-            if number % self.plan.verify_every == 0:
-                pick = self._rng.randrange(len(calls))
-                with attributed(side):
-                    self._verify(side, pick, calls[pick].slot)
+            with attributed(side):
+                self._look(side, calls, block, always=number % self.plan.verify_every == 0)
 
     def _lone_call(self, slot: int) -> None:
         """New values, then a block of one: the candidate cannot prepare the next answer."""
@@ -274,6 +289,21 @@ class Match:
                 block = side.subject.run([side.call(slot)])
             side.lone.append(microseconds(block.samples[0]))
             side.blocks.append(block)
+            with attributed(side):
+                self._look(side, [side.call(slot)], block)
+
+    def _look(
+        self, side: Side, calls: Sequence[Call], block: Block, *, always: bool = False
+    ) -> None:
+        """Verify answers that differ from an earlier one to the same values (EVAL_PITFALLS 7, 44);
+        always: or else one at random."""
+        odd = side.odd_answers(calls, block)
+        picks = self._rng.sample(odd, min(len(odd), ODD_PER_BLOCK, self._odd_left[side.name]))
+        self._odd_left[side.name] -= len(picks)
+        if always and not picks:
+            picks = [self._rng.randrange(len(calls))]
+        for pick in picks:
+            self._verify(side, pick, calls[pick].slot)
 
     def _compose(self) -> list[Call]:
         return [

@@ -102,6 +102,9 @@ class Call:
     """Which written inputs to use."""
     fresh_address: bool = False
     """True: the inputs are copied to new memory first (outside the timed region)."""
+    idle: bool = False
+    """GPU. False: the call is queued behind other work, so the events around it hold no launch
+    latency. True: the queue is empty, and ``host_us`` is what a caller who waits sees."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,7 +112,8 @@ class Sample:
     """Timing of one call as the subject's process saw it."""
 
     host_us: float
-    """Monotonic clock around the call and, on a GPU, the device-wide synchronise."""
+    """Monotonic clock around the call and, on a GPU, the device-wide synchronise, without what
+    the call was queued behind."""
     device_us: float | None = None
     """CUDA events around the call."""
 
@@ -124,6 +128,8 @@ class Block:
     flags: dict[str, Any]
     """State after the block as the harness saw it: threads, children, torch flags, identity of
     critical functions, allocator peaks."""
+    digests: tuple[tuple[int | None, ...], ...] = ()
+    """Of each call's outputs: equal for equal bytes. None = an output without bytes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,6 +18,9 @@ from kernelpro.isolation.timing import POISON_BYTE, Timed
 
 L2_FLUSH_FACTOR = 2
 """Flush writes this many times the L2 size (EVAL_PITFALLS 11): an LRU-like cache keeps nothing."""
+LEAD_CYCLES = 400_000
+"""Chosen. The GPU spins this long (some 200 us) before a queued call, longer than an honest forward
+takes to issue its launches; where the host needs more, the events hold its gaps, as they should."""
 POISON_BYTES_GPU = 1 << 30
 """Most memory filled before a block. Chosen: under a millisecond at HBM speed."""
 _CU_LIMIT_PERSISTING_L2_CACHE_SIZE = 6
@@ -36,35 +39,49 @@ class CudaTimer:
         self._set_stream = torch.cuda.set_stream
         event = torch._C._CudaEventBase
         self._record, self._elapsed = event.record, event.elapsed_time
-        self._events = [torch.cuda.Event(enable_timing=True) for _ in range(2)]  # type: ignore[no-untyped-call]
+        self._events = [torch.cuda.Event(enable_timing=True) for _ in range(3)]  # type: ignore[no-untyped-call]
         self._wait = torch._C._cuda_synchronize
         size = int(torch.cuda.get_device_properties(device).L2_cache_size)
         self._flush = torch.empty(L2_FLUSH_FACTOR * size, dtype=torch.uint8, device=device)
         self._fill = torch.Tensor.fill_
+        self._spin = torch._C._cuda_sleep
         self._driver = ctypes.CDLL("libcuda.so.1")
         self._round = 0
 
-    def time(self, call: Callable[..., Any], arguments: Sequence[Any]) -> Timed:
+    def time(self, call: Callable[..., Any], arguments: Sequence[Any], *, idle: bool) -> Timed:
         """Flush L2, then time the call by events on the default stream and by the host clock
-        around a device-wide synchronise, which covers every stream."""
+        around a device-wide synchronise, which covers every stream.
+
+        Unless ``idle``, flush and a spin are still running when the call is issued: the start
+        event then waits for them and not for the host.
+        """
         self._set_stream(self._stream)
+        self._allow_no_persisting_lines()
         self._wait()
-        self._cool()
-        self._wait()
-        first, last = self._events
+        queued, first, last = self._events
         start = _clock()
+        self._record(queued, self._stream)
+        self._flush_l2()
+        if idle:
+            self._wait()
+            start = _clock()
+        else:
+            self._spin(LEAD_CYCLES)
         self._record(first, self._stream)
         result = call(*arguments)
         self._record(last, self._stream)
         self._wait()
         end = _clock()
         device_us = float(self._elapsed(first, last)) * 1e3
-        return result, {"host_us": (end - start) / 1e3, "device_us": device_us}
+        lead_us = 0.0 if idle else float(self._elapsed(queued, first)) * 1e3
+        return result, {"host_us": (end - start) / 1e3 - lead_us, "device_us": device_us}
 
-    def _cool(self) -> None:
-        """Undo persisting-L2 carve-outs, then evict everything by writing."""
+    def _allow_no_persisting_lines(self) -> None:
+        """Undo persisting-L2 carve-outs, which a flush would not evict."""
         self._driver.cuCtxResetPersistingL2Cache()
         self._driver.cuCtxSetLimit(_CU_LIMIT_PERSISTING_L2_CACHE_SIZE, ctypes.c_size_t(0))
+
+    def _flush_l2(self) -> None:
         self._round = (self._round + 1) % 256
         self._fill(self._flush, self._round)
 

@@ -114,8 +114,10 @@ class Harness:
         samples, prints = [], []
         try:
             with candidate_code("runtime_error"):
-                for copy in copies:
-                    result, sample = self._timer.time(self._call, copy.arguments)
+                for copy, call in zip(copies, calls, strict=True):
+                    result, sample = self._timer.time(
+                        self._call, copy.arguments, idle=call["idle"]
+                    )
                     captured = Captured(result)
                     self._outputs.append(captured)
                     samples.append(sample)

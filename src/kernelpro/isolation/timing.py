@@ -32,8 +32,8 @@ Timed = tuple[Any, dict[str, float | None]]
 class Timer(Protocol):
     """How one kind of device times a call."""
 
-    def time(self, call: Callable[..., Any], arguments: Sequence[Any]) -> Timed:
-        """Call once, timed."""
+    def time(self, call: Callable[..., Any], arguments: Sequence[Any], *, idle: bool) -> Timed:
+        """Call once, timed; ``idle`` as in ``Call``."""
         ...
 
     def poison(self, sizes: Sequence[int]) -> None:
@@ -66,7 +66,7 @@ class CpuTimer:
             libc.mallopt(_M_MMAP_MAX, 0)
             libc.mallopt(_M_TRIM_THRESHOLD, _NEVER_TRIM)
 
-    def time(self, call: Callable[..., Any], arguments: Sequence[Any]) -> Timed:
+    def time(self, call: Callable[..., Any], arguments: Sequence[Any], *, idle: bool) -> Timed:
         """Call once between two readings of the monotonic clock."""
         start = _clock()
         result = call(*arguments)

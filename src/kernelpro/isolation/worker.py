@@ -198,7 +198,8 @@ class WorkerSubject:
         """Run a block of calls, each timed, and keep their outputs until the next block."""
         limits = self._job.limits
         timeout_s = limits.call_timeout_s + (0.0 if self._warm else limits.load_timeout_s)
-        listed = [{"slot": call.slot, "fresh": call.fresh_address} for call in calls]
+        listed = [{"slot": call.slot, "fresh": call.fresh_address, "idle": call.idle}
+            for call in calls]
         started = time.perf_counter_ns()
         result = self._ask({"op": "run", "args": {"calls": listed}}, timeout_s, Stage.RUN)
         wall_us = (time.perf_counter_ns() - started) / 1e3
@@ -209,7 +210,8 @@ class WorkerSubject:
             self._digests = [replies.digests(item) for item in replies.items(result["digests"])]
             if not len(samples) == len(self._digests) == len(calls) or not isinstance(flags, dict):
                 raise ValueError("a block with the wrong number of samples")
-        return Block(samples=samples, wall_us=wall_us, flags=flags)
+        digests = tuple(tuple(of_call) for of_call in self._digests)
+        return Block(samples=samples, wall_us=wall_us, flags=flags, digests=digests)
 
     def read_outputs(self, call: int) -> Outputs:
         """Outputs of call number ``call`` of the last block, as they are now."""
