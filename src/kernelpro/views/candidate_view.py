@@ -6,7 +6,9 @@ from typing import Any, NamedTuple
 
 from kernelpro.schema.finding import Diagnosis
 from kernelpro.schema.guidance import Guidance
+from kernelpro.schema.memory import MemoryEntry
 from kernelpro.schema.outcome import Outcome, Status
+from kernelpro.schema.profile import Profile
 from kernelpro.schema.search import Decision
 from kernelpro.views.diff_view import DiffView, diff_view
 from kernelpro.views.run import Run
@@ -45,6 +47,12 @@ class CandidateView(NamedTuple):
     """Against the parent, or against the problem's reference for a first version."""
     source_hash: str
     seconds: float
+    memory: tuple[MemoryEntry, ...]
+    """What the search memory kept of this attempt."""
+    profile: Profile | None
+    """Facts of how it ran; None if it was not profiled."""
+    exchange: str | None
+    """Blob hash of the recorded prompt and reply; None for the playbook."""
 
 
 def candidate_view(run: Run, node_id: str) -> CandidateView:
@@ -66,7 +74,8 @@ def candidate_view(run: Run, node_id: str) -> CandidateView:
         again=run.remeasured.get(node_id),
         gain=gain_over_parent(run, node_id), outcome=outcome, received=run.received(node_id),
         diagnosis=finished.diagnosis, diff=diff_view(_origin(run, parent), proposal.source),
-        source_hash=candidate.source_hash, seconds=finished.seconds,
+        source_hash=candidate.source_hash, seconds=finished.seconds, memory=finished.memory,
+        profile=finished.profile, exchange=proposal.exchange,
     )  # fmt: skip
 
 

@@ -1,0 +1,238 @@
+"""A run folder as a :class:`Run` that stays current: light facts of all nodes, the rest on demand.
+
+Reading 20,000 whole records takes most of a minute; their facts come out of SQLite in about one
+second, and a page shows whole records of a few nodes only.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, MutableMapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+from kernelpro.errors import StoreError
+from kernelpro.schema.codec import from_jsonable
+from kernelpro.schema.event import Asked, NodeFinished
+from kernelpro.schema.outcome import Stage, Status
+from kernelpro.schema.search import Ask, Tell
+from kernelpro.schema.usage import Usage
+from kernelpro.store.listing import State
+from kernelpro.store.lock import is_locked
+from kernelpro.store.sqlite import DATABASE, LOCK, RunStore
+from kernelpro.views.node_facts import Advice, NodeFacts
+from kernelpro.views.run import Run
+
+Key = TypeVar("Key")
+Value = TypeVar("Value")
+
+KEPT_RECORDS = 64
+"""Whole records kept per run: a node page needs the node, its parent and the best."""
+PAGE = 2000
+"""Rows per query, so that other requests get their turn between."""
+MAX_PAYLOAD_TITLE = 300
+"""Characters of a title that whole-run views keep."""
+
+_FACTS = """
+SELECT seq, json_extract(payload, '$.tell', '$.candidate.parent_id', '$.candidate.proposal.title',
+  '$.candidate.proposal.mode', '$.candidate.proposal.acted_on', '$.duplicate_of', '$.seconds',
+  '$.outcome.seconds', '$.usage', '$.candidate.id')
+FROM event WHERE kind = 'node_finished' AND seq > ? ORDER BY seq LIMIT ?
+"""
+_ADVICE = """
+SELECT node_id, (SELECT json_group_array(json_extract(i.value, '$.tool', '$.expected_gain'))
+                 FROM json_each(payload, '$.guidance.items') AS i)
+FROM event WHERE kind = 'node_finished' AND node_id IS NOT NULL
+"""
+
+
+class OnDemand(MutableMapping[Key, Value]):
+    """Values by key, loaded when asked for; the latest few are kept."""
+
+    def __init__(self, load: Callable[[Key], Value]) -> None:
+        self._load = load
+        self._kept: OrderedDict[Key, Value] = OrderedDict()
+
+    def __getitem__(self, key: Key) -> Value:
+        if key not in self._kept:
+            self[key] = self._load(key)
+        self._kept.move_to_end(key)
+        return self._kept[key]
+
+    def __setitem__(self, key: Key, value: Value) -> None:
+        self._kept[key] = value
+        while len(self._kept) > KEPT_RECORDS:
+            self._kept.popitem(last=False)
+
+    def __delitem__(self, key: Key) -> None:
+        del self._kept[key]
+
+    def __iter__(self) -> Iterator[Key]:
+        return iter(self._kept)
+
+    def __len__(self) -> int:
+        return len(self._kept)
+
+
+class StoredRun:
+    """One run folder, open for reading. Every use of ``run`` belongs under ``guard``."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.guard = threading.RLock()
+        self._store = RunStore.open(folder)
+        self._file = (folder / DATABASE).stat().st_ino
+        self._seq_of: dict[str, int] = {}
+        self._advice: dict[str, tuple[Advice, ...]] = {}
+        self._advice_seq = -1
+        self.seq = 0
+        """The latest event taken in."""
+        self.run = Run(
+            nodes=OnDemand(self._node), asks=OnDemand(self._ask), advice=OnDemand(self._advised)
+        )
+
+    def refresh(self) -> bool:
+        """Take in what was recorded since; True if there was anything. ``StoreError`` if damaged
+        or deleted."""
+        if not self.present():
+            raise StoreError(f"The run in {self.folder} was deleted")
+        with self.guard:
+            last = self._store.last_seq
+            if last == self.seq:
+                return False
+            self._take_others(last)
+            self._take_nodes(last)
+            self._open_asks()
+            self.seq = last
+            return True
+
+    def state(self) -> State:
+        """Whether a controller is at it, as ``kernelpro runs list`` says."""
+        if is_locked(self.folder / LOCK):
+            return "running"
+        return "stopped" if self.run.stopped is not None else "unfinished"
+
+    def present(self) -> bool:
+        """False once the folder is gone or holds another run."""
+        try:
+            return (self.folder / DATABASE).stat().st_ino == self._file
+        except OSError:
+            return False
+
+    def read_blob(self, tagged: str) -> bytes:
+        """A prompt and reply, or another recorded blob."""
+        return self._store.get_blob(tagged)
+
+    def close(self) -> None:
+        """Close the store."""
+        with self.guard:
+            self._store.close()
+
+    def _take_others(self, last: int) -> None:
+        """The few events that are needed whole. Asks follow in :meth:`_open_asks`."""
+        rows = self._store.query(
+            "SELECT seq FROM event WHERE seq > ? AND seq <= ? "
+            "AND kind NOT IN ('node_finished', 'asked') ORDER BY seq",
+            (self.seq, last),
+        )
+        for (seq,) in rows:
+            self.run.add(self._store.event(int(str(seq))))
+
+    def _take_nodes(self, last: int) -> None:
+        after = self.seq
+        while after < last:
+            rows = self._store.query(_FACTS, (after, PAGE))
+            for seq, text in rows:
+                if int(str(seq)) > last:
+                    return
+                self._take_node(int(str(seq)), json.loads(str(text)))
+            if len(rows) < PAGE:
+                return
+            after = int(str(rows[-1][0]))
+
+    def _take_node(self, seq: int, values: list[Any]) -> None:
+        told, parent, title, mode, acted_on, duplicate_of, seconds, stages, usage, node_id = values
+        tell = _tell(told)
+        if node_id is None or tell.node_id is None:
+            self.run.add_unanswered(tell.ask_id)
+            return
+        self._seq_of[tell.node_id] = seq
+        self.run.add_facts(
+            NodeFacts(
+                tell=tell, parent_id=parent, title=self._title(title), mode=mode,
+                acted_on=tuple(acted_on), duplicate_of=duplicate_of, seconds=seconds,
+                stage_seconds=stages or {},
+                usage=tuple(from_jsonable(Usage, u) for u in usage) if _paid(usage) else (),
+            )
+        )  # fmt: skip
+
+    def _title(self, title: Any) -> str:
+        text = title if isinstance(title, str) else self._store.get_blob(title["$blob"]).decode()
+        return text[:MAX_PAYLOAD_TITLE]
+
+    def _open_asks(self) -> None:
+        """Asks are handed out a round at a time, so only the latest round can be open."""
+        rows = self._store.query("SELECT MAX(seq) FROM event WHERE kind = 'asked'")
+        if rows[0][0] is None:
+            return
+        latest = self._store.event(int(str(rows[0][0])))
+        assert isinstance(latest, Asked)
+        done = self._store.query(
+            "SELECT json_extract(payload, '$.tell.ask_id') FROM event "
+            "WHERE kind = 'node_finished' AND seq > ?",
+            (int(str(rows[0][0])),),
+        )
+        answered = {int(str(ask_id)) for (ask_id,) in done}
+        self.run.asks.update({ask.id: ask for ask in latest.asks})
+        self.run.open_asks = {ask.id for ask in latest.asks} - answered
+
+    def _node(self, node_id: str) -> NodeFinished:
+        event = self._store.event(self._seq_of[node_id])
+        assert isinstance(event, NodeFinished)
+        return event
+
+    def _ask(self, ask_id: int) -> Ask:
+        """The request behind a node: in the latest round asked before its answer."""
+        rows = self._store.query(
+            "SELECT asked.seq FROM event AS asked, json_each(asked.payload, '$.asks') AS a "
+            "WHERE asked.kind = 'asked' AND json_extract(a.value, '$.id') = ? LIMIT 1",
+            (ask_id,),
+        )
+        if not rows:
+            raise KeyError(ask_id)
+        event = self._store.event(int(str(rows[0][0])))
+        assert isinstance(event, Asked)
+        return next(ask for ask in event.asks if ask.id == ask_id)
+
+    def _advised(self, node_id: str) -> tuple[Advice, ...]:
+        """One pass for all nodes: whoever asks for one asks for many."""
+        if self._advice_seq != self.seq:
+            self._advice = {
+                str(node): tuple(Advice(tool, tuple(gain)) for tool, gain in _items(text))
+                for node, text in self._store.query(_ADVICE)
+            }
+            self._advice_seq = self.seq
+        return self._advice.get(node_id, ())
+
+
+def _items(text: object) -> list[tuple[str, list[float]]]:
+    return [json.loads(item) if isinstance(item, str) else item for item in json.loads(str(text))]
+
+
+def _paid(usage: list[dict[str, Any]]) -> bool:
+    """Whether a call cost anything: the playbook's are 20,000 records of nothing."""
+    return any(u["requests"] or u["input_tokens"] or u["cost_usd"] != 0 for u in usage)
+
+
+def _tell(told: dict[str, Any]) -> Tell:
+    interval = told["speedup_ci95"]
+    return Tell(
+        **{
+            **told,
+            "status": Status(told["status"]) if told["status"] else None,
+            "stage": Stage(told["stage"]) if told["stage"] else None,
+            "speedup_ci95": tuple(interval) if interval else None,
+        }
+    )
