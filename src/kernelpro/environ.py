@@ -41,6 +41,11 @@ def code_root() -> Path | None:
     return Path(value).expanduser() if value else None
 
 
+def secret(variable: str) -> str | None:
+    """A model service's key by the variable the service documents (``ANTHROPIC_API_KEY`` ...)."""
+    return os.environ.get(variable) or None
+
+
 def plain_output() -> bool:
     """``KERNELPRO_PLAIN`` or ``NO_COLOR``: plain lines, no live view."""
     return bool(os.environ.get("KERNELPRO_PLAIN") or os.environ.get("NO_COLOR"))

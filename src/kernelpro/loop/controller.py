@@ -10,18 +10,22 @@ from collections.abc import Callable
 from kernelpro.errors import BudgetExceeded, KernelproError, StoreError
 from kernelpro.loop.admission import admit
 from kernelpro.loop.base import Collaborators
+from kernelpro.loop.books import RunBooks
 from kernelpro.loop.finalists import remeasure_top
 from kernelpro.loop.outcome_of_run import result_of
 from kernelpro.loop.session import Session
 from kernelpro.loop.stopping import reason_to_stop
 from kernelpro.loop.study import study
-from kernelpro.loop.writing import propose_all, without_chance_repeat
+from kernelpro.loop.writing import conclusions, propose_all, without_chance_repeat
+from kernelpro.proposers.base import PaidWriter
 from kernelpro.schema.candidate import Candidate, Proposal
 from kernelpro.schema.event import NodeFinished
+from kernelpro.schema.memory import MemoryEntry
 from kernelpro.schema.outcome import Outcome
 from kernelpro.schema.proposal_request import Attempt, ProposalRequest
 from kernelpro.schema.result import RunResult
 from kernelpro.schema.search import StopReason, Tell
+from kernelpro.schema.usage import Usage
 from kernelpro.search.tells import tell_of
 
 
@@ -34,6 +38,9 @@ class Controller:
         self.writer = collaborators.writer
         self.referee = collaborators.referee
         self.profiler = collaborators.profile
+        self.books = RunBooks(session)
+        if isinstance(self.writer, PaidWriter):
+            self.writer.attach(self.books)
 
     def run(self) -> RunResult:
         """Go on until there is a reason to stop, then let the finalists decide."""
@@ -65,15 +72,25 @@ class Controller:
             requests = self.session.requests(self.state.config.parallel)
             if not requests:
                 return "exhausted", "the search has nothing left to expand"
-            try:
-                proposals = propose_all(self.writer, requests)
-                for request, proposal in zip(requests, proposals, strict=True):
-                    seen = self.state.archive.source_hashes()
-                    fresh = without_chance_repeat(self.writer, request, proposal, seen)
-                    self.finish(request, fresh)
-            except BudgetExceeded as error:
-                return "budget_cost", str(error)
+            failure = self._round(requests)
+            if isinstance(failure, BudgetExceeded):
+                return "budget_cost", str(failure)
+            if failure is not None:
+                raise failure
         return stop
+
+    def _round(self, requests: list[ProposalRequest]) -> KernelproError | None:
+        """Write and evaluate one round; the first failure, after everything else is on record."""
+        failures: list[KernelproError] = []
+        round_of = zip(requests, propose_all(self.writer, requests, self.books), strict=True)
+        for request, written in round_of:
+            seen = self.state.archive.source_hashes()
+            fresh = without_chance_repeat(self.writer, request, written, seen, self.books)
+            if fresh.failure is not None:
+                failures.append(fresh.failure)
+            else:
+                self.finish(request, fresh.proposal)
+        return failures[0] if failures else None
 
     def finish(self, request: ProposalRequest, proposal: Proposal | None) -> NodeFinished:
         """Take one proposal through the whole chain and record the node."""
@@ -89,6 +106,9 @@ class Controller:
 
         outcome = rejection or self._evaluate(candidate)
         learnt = study(self.state, self.profiler, candidate, outcome, request.parent)
+        attempt = Attempt(candidate=candidate, outcome=outcome, guidance=learnt.guidance,
+                          diagnosis=learnt.diagnosis)  # fmt: skip
+        lessons = (*learnt.lessons, *self._conclusions(request, attempt, learnt.lessons))
         return self._record(
             NodeFinished(
                 tell=tell_of(request.ask.id, candidate.id, outcome),
@@ -97,8 +117,8 @@ class Controller:
                 profile=learnt.profile,
                 diagnosis=learnt.diagnosis,
                 guidance=learnt.guidance,
-                memory=learnt.lessons,
-                usage=self.writer.usage(),
+                memory=lessons,
+                usage=self._usage(request),
                 seconds=self.session.seconds() - began,
                 ledger=learnt.ledger,
             )
@@ -118,9 +138,20 @@ class Controller:
         checks = self.state.config.evaluation.checks
         return self.referee.evaluate(candidate.proposal.source, checks=checks)
 
+    def _conclusions(
+        self, request: ProposalRequest, attempt: Attempt, facts: tuple[MemoryEntry, ...]
+    ) -> tuple[MemoryEntry, ...]:
+        if not self.state.config.memory:
+            return ()
+        inferred = conclusions(self.writer, request, attempt, self.books)
+        return self.state.memory.infer(inferred, beside=facts)
+
+    def _usage(self, request: ProposalRequest) -> tuple[Usage, ...]:
+        return (*self.writer.usage(), *self.state.spending.pending(request.ask.id))
+
     def _nothing_proposed(self, request: ProposalRequest) -> NodeFinished:
         tell = Tell(ask_id=request.ask.id, node_id=None)
-        return self._record(NodeFinished(tell=tell, candidate=None, usage=self.writer.usage()))
+        return self._record(NodeFinished(tell=tell, candidate=None, usage=self._usage(request)))
 
     def _repeated(
         self, request: ProposalRequest, candidate: Candidate, twin: Attempt
@@ -133,7 +164,7 @@ class Controller:
                 outcome=twin.outcome,
                 diagnosis=twin.diagnosis,
                 guidance=twin.guidance,
-                usage=self.writer.usage(),
+                usage=self._usage(request),
                 duplicate_of=twin.candidate.id,
             )
         )

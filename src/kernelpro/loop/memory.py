@@ -16,7 +16,7 @@ resume alike.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import get_args
 
 from kernelpro.schema.candidate import Candidate
@@ -67,13 +67,16 @@ class Memory:
             found.append(self._merged(self._new(3, "finding", finding, candidate)))
         return tuple(found)
 
-    def infer(self, entries: Iterable[MemoryEntry]) -> tuple[MemoryEntry, ...]:
-        """Entries to record for a writer's own conclusions, at most 30.
+    def infer(
+        self, entries: Iterable[MemoryEntry], beside: Sequence[MemoryEntry] = ()
+    ) -> tuple[MemoryEntry, ...]:
+        """Entries to record for a writer's own conclusions, at most 30 with those ``beside`` them.
 
         Facts outrank them: what the evaluator's verdict on the same move contradicts is left out.
         """
         kept = []
-        for place, entry in enumerate(list(entries)[:ENTRIES_PER_NODE], start=1):
+        first = len(beside) + 1
+        for place, entry in enumerate(list(entries)[: ENTRIES_PER_NODE - len(beside)], first):
             renumbered = dataclasses.replace(entry, id=self._last_id + place)
             if entry.category != "fact" and not list(self._opposed(renumbered)):
                 kept.append(self._merged(renumbered))

@@ -5,6 +5,7 @@ Events are recorded first and only then change the state, so a killed run is reb
 
 from __future__ import annotations
 
+import dataclasses
 import time
 from collections.abc import Callable, Iterable
 
@@ -64,12 +65,16 @@ class Session:
         """Rebuild the state from the store, and the requests that were open when it stopped."""
         times = self.store.query("SELECT at, kind FROM event ORDER BY seq")
         self._elapsed_before = elapsed_s((str(at), str(kind)) for at, kind in times)
-        ((last_asked,),) = self.store.query("SELECT MAX(seq) FROM event WHERE kind = 'asked'")
+        latest = self.store.query(
+            "SELECT seq FROM event WHERE kind = 'asked' ORDER BY seq DESC LIMIT ?",
+            (max(1, self.state.config.parallel),),
+        )
+        may_be_open = {seq for (seq,) in latest}
         for seq, _, event in self.store.recorded(profiles=False):
             self.state.apply(seq, event, replayed=True)
-            if seq == last_asked:
-                # As they were when asked: results of the same round must not show.
-                self._due = {a.id: self._request(a) for a in self.state.open_asks.values()}
+            if isinstance(event, Asked) and seq in may_be_open:
+                # As they were when asked: results that came later must not show.
+                self._due |= {ask.id: self._request(ask) for ask in event.asks}
         self._due = {i: r for i, r in self._due.items() if i in self.state.open_asks}
 
     def requests(self, count: int) -> list[ProposalRequest]:
@@ -78,14 +83,21 @@ class Session:
         Never more than the evaluations left. Empty = the search has nothing left to expand.
         """
         if not self.state.open_asks:
-            left = evaluations_left(self.state.budget, self.state.spending)
-            asks = self.state.strategy.ask(count if left is None else min(count, left))
-            if asks:
-                self.record(Asked(asks=tuple(asks)))
-        return [
-            self._due[ask.id] if ask.id in self._due else self._request(ask)
-            for ask in self.state.open_asks.values()
-        ]
+            return self.more_requests(count)
+        return [self._due_or_new(ask) for ask in self.state.open_asks.values()]
+
+    def more_requests(self, count: int) -> list[ProposalRequest]:
+        """Up to ``count`` new requests beside the open ones, recorded as asked.
+
+        Never more in all than the evaluations left. Empty = none left, or nothing to expand.
+        """
+        left = evaluations_left(self.state.budget, self.state.spending)
+        if left is not None:
+            count = min(count, left - len(self.state.open_asks))
+        asks = self.state.strategy.ask(count) if count > 0 else []
+        if asks:
+            self.record(Asked(asks=tuple(asks)))
+        return [self._request(ask) for ask in asks]
 
     def seconds(self) -> float:
         """The session's clock, for taking differences."""
@@ -94,6 +106,11 @@ class Session:
     def elapsed_s(self) -> float:
         """Seconds worked on this run, earlier sittings included."""
         return self._elapsed_before + self._clock() - self._began
+
+    def _due_or_new(self, ask: Ask) -> ProposalRequest:
+        request = self._due[ask.id] if ask.id in self._due else self._request(ask)
+        replies = tuple(self.state.exchanges.get(ask.id, ()))
+        return dataclasses.replace(request, replies=replies) if replies else request
 
     def _request(self, ask: Ask) -> ProposalRequest:
         state, started = self.state, self.state.started

@@ -22,6 +22,15 @@ class Spending:
         self.unproductive = 0
         """Answers in a row that were a repeat, or nothing at all."""
         self._usage: dict[tuple[str, str], Usage] = {}
+        self._pending: dict[int, list[Usage]] = {}
+
+    def add_exchange(self, ask_id: int, usage: Usage) -> None:
+        """Count a call for a request that is still open."""
+        self._pending.setdefault(ask_id, []).append(usage)
+
+    def pending(self, ask_id: int) -> tuple[Usage, ...]:
+        """What the open request ``ask_id`` has cost so far, by role and model."""
+        return tuple(_summed(self._pending.get(ask_id, ())).values())
 
     def add(self, event: NodeFinished, *, improved: bool) -> None:
         """Count one finished node."""
@@ -30,24 +39,24 @@ class Spending:
         self.duplicates += event.duplicate_of is not None
         self.unproductive = 0 if charged else self.unproductive + 1
         self.since_improvement = 0 if improved else self.since_improvement + charged
-        for usage in event.usage:
-            key = (usage.role, usage.model)
-            self._usage[key] = _sum(self._usage[key], usage) if key in self._usage else usage
+        self._pending.pop(event.tell.ask_id, None)  # the event's usage holds it
+        self._usage = _summed((*self._usage.values(), *event.usage))
 
     @property
     def usage(self) -> tuple[Usage, ...]:
-        """Summed by role and model."""
-        return tuple(self._usage.values())
+        """Summed by role and model, requests still open included."""
+        open_calls = [usage for calls in self._pending.values() for usage in calls]
+        return tuple(_summed((*self._usage.values(), *open_calls)).values())
 
     @property
     def tokens(self) -> int:
         """Input and output tokens of all calls."""
-        return sum(u.input_tokens + u.output_tokens for u in self._usage.values())
+        return sum(u.input_tokens + u.output_tokens for u in self.usage)
 
     @property
     def cost_usd(self) -> float:
         """Sum of the known prices; a call of unknown price adds nothing."""
-        return sum(u.cost_usd or 0.0 for u in self._usage.values())
+        return sum(u.cost_usd or 0.0 for u in self.usage)
 
 
 def elapsed_s(times: Iterable[tuple[str, str]]) -> float:
@@ -66,6 +75,14 @@ def elapsed_s(times: Iterable[tuple[str, str]]) -> float:
     if begin is not None and last is not None:
         total += (last - begin).total_seconds()
     return max(0.0, total)
+
+
+def _summed(calls: Iterable[Usage]) -> dict[tuple[str, str], Usage]:
+    found: dict[tuple[str, str], Usage] = {}
+    for usage in calls:
+        key = (usage.role, usage.model)
+        found[key] = _sum(found[key], usage) if key in found else usage
+    return found
 
 
 def _sum(one: Usage, other: Usage) -> Usage:

@@ -14,12 +14,14 @@ from kernelpro.schema.config import Budget, RunConfig
 from kernelpro.schema.event import (
     Asked,
     Event,
+    Exchanged,
     NodeFinished,
     Remeasured,
     Resumed,
     RunStarted,
     Stopped,
 )
+from kernelpro.schema.exchange import Exchange
 from kernelpro.schema.outcome import Outcome
 from kernelpro.schema.proposal_request import Attempt
 from kernelpro.schema.search import Ask, Tell
@@ -41,6 +43,8 @@ class RunState:
         self.ledger = Ledger()
         self.spending = Spending()
         self.open_asks: dict[int, Ask] = {}
+        self.exchanges: dict[int, list[Exchange]] = {}
+        """With models, by open ask: what a writer that is asked again need not pay for again."""
         self.accepted: list[Tell] = []
         self.statuses: Counter[str] = Counter()
         self.remeasured: dict[str, Outcome] = {}
@@ -57,6 +61,9 @@ class RunState:
                 if replayed:
                     self.strategy.restore(list(event.asks))
                 self.open_asks.update({ask.id: ask for ask in event.asks})
+            case Exchanged(exchange=exchange):
+                self.exchanges.setdefault(exchange.ask_id, []).append(exchange)
+                self.spending.add_exchange(exchange.ask_id, exchange.usage)
             case NodeFinished():
                 self._finished(seq, event)
             case Remeasured():
@@ -79,6 +86,7 @@ class RunState:
 
     def _finished(self, seq: int, event: NodeFinished) -> None:
         self.open_asks.pop(event.tell.ask_id, None)
+        self.exchanges.pop(event.tell.ask_id, None)
         self.strategy.tell(event.tell)
         self.archive.add(seq, event)
         self.memory.apply(event.memory)

@@ -1,36 +1,102 @@
-"""Gets proposals from the writer: the requests of one round side by side, in threads."""
+"""Lets the writer work: the requests of one round side by side, in threads of their own.
+
+Nothing is evaluated meanwhile: on a CPU device a writer at work would disturb the timing.
+"""
 
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from typing import NamedTuple, TypeVar
 
-from kernelpro.proposers.base import Proposer
+from kernelpro.errors import BudgetExceeded, KernelproError, ProviderError
+from kernelpro.loop.books import RunBooks
+from kernelpro.proposers.base import Learner, PaidWriter, Proposer
 from kernelpro.schema.candidate import Proposal
-from kernelpro.schema.proposal_request import ProposalRequest
+from kernelpro.schema.memory import MemoryEntry
+from kernelpro.schema.proposal_request import Attempt, ProposalRequest
 from kernelpro.text import content_hash
 
+Result = TypeVar("Result")
 
-def propose_all(writer: Proposer, requests: list[ProposalRequest]) -> list[Proposal | None]:
-    """One answer per request, in their order; returns when all are written.
 
-    Nothing is evaluated meanwhile: on a CPU device a writer at work would disturb the timing.
-    """
-    if len(requests) == 1:
-        return [writer.propose(requests[0])]
-    with ThreadPoolExecutor(len(requests), thread_name_prefix="writer") as pool:
-        return list(pool.map(writer.propose, requests))
+class Written(NamedTuple):
+    """What came of one request to the writer."""
+
+    proposal: Proposal | None
+    failure: KernelproError | None = None
+    """Why there is no answer; the request stays open."""
+
+
+def propose_all(
+    writer: Proposer, requests: list[ProposalRequest], books: RunBooks
+) -> list[Written]:
+    """One answer per request, in their order; returns when all are written or have failed."""
+    if len(requests) == 1 and not isinstance(writer, PaidWriter):
+        return [write_one(writer, requests[0])]
+    return _in_threads([_writing(writer, request) for request in requests], books)
+
+
+def write_one(writer: Proposer, request: ProposalRequest) -> Written:
+    """The writer's answer; its failure is a value, because others of the round may succeed."""
+    try:
+        return Written(writer.propose(request))
+    except KernelproError as error:
+        return Written(None, error)
 
 
 def without_chance_repeat(
-    writer: Proposer, request: ProposalRequest, proposal: Proposal | None, seen: frozenset[str]
-) -> Proposal | None:
+    writer: Proposer, request: ProposalRequest, written: Written, seen: frozenset[str],
+    books: RunBooks,
+) -> Written:  # fmt: skip
     """Ask once more if another request of the round, unseen by the writer, had the same idea.
 
     ``seen``: hashes of all sources tried by now.
     """
-    if proposal is None or seen == request.seen_hashes:
-        return proposal
-    if content_hash(proposal.source) not in seen - request.seen_hashes:
-        return proposal
-    return writer.propose(dataclasses.replace(request, seen_hashes=seen))
+    if written.proposal is None or seen == request.seen_hashes:
+        return written
+    if content_hash(written.proposal.source) not in seen - request.seen_hashes:
+        return written
+    return propose_all(writer, [dataclasses.replace(request, seen_hashes=seen)], books)[0]
+
+
+def conclusions(
+    writer: Proposer, request: ProposalRequest, attempt: Attempt, books: RunBooks
+) -> tuple[MemoryEntry, ...]:
+    """The writer's own lessons from a judged attempt; none if it has none, or its model failed.
+
+    A verdict is not given up for a lesson: the failed exchange is on record.
+    """
+    if not isinstance(writer, Learner):
+        return ()
+
+    def learn() -> tuple[MemoryEntry, ...]:
+        try:
+            return writer.learn(request, attempt)
+        except (ProviderError, BudgetExceeded):
+            return ()
+
+    return _in_threads([learn], books)[0]
+
+
+def _writing(writer: Proposer, request: ProposalRequest) -> Callable[[], Written]:
+    return lambda: write_one(writer, request)
+
+
+def _in_threads(work: Sequence[Callable[[], Result]], books: RunBooks) -> list[Result]:
+    """Do all of ``work`` at once while this thread keeps the books.
+
+    An interrupt ends the calls under way: nobody would read what they are paid for.
+    """
+    with ThreadPoolExecutor(len(work), thread_name_prefix="writer") as pool:
+        futures = [pool.submit(piece) for piece in work]
+        try:
+            while not all(future.done() for future in futures):
+                books.take_in()
+        finally:
+            if not all(future.done() for future in futures):
+                books.stop()
+                pool.shutdown(wait=True, cancel_futures=True)
+            books.close()
+    return [future.result() for future in futures]

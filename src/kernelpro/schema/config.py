@@ -67,7 +67,11 @@ class RunConfig:
 
     device: str
     writer: str = "playbook"
-    """``playbook``, ``external``, ``replay:FILE`` or ``provider:model``."""
+    """``playbook``, ``external``, ``replay:RUN`` or ``provider:model``."""
+    models: dict[str, str] = field(default_factory=dict)
+    """Role or mode of an LLM writer -> ``provider:model`` in place of ``writer``, or ``none``."""
+    writer_options: dict[str, Any] = field(default_factory=dict)
+    """Settings of the writer: see ``proposers.llm.settings.Settings``."""
     search: str = "mcts"
     search_options: dict[str, Any] = field(default_factory=dict)
     objective: Objective = "latency"

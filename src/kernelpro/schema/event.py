@@ -12,6 +12,7 @@ from typing import Any, Literal
 from kernelpro.schema.candidate import Candidate
 from kernelpro.schema.codec import CONFIG
 from kernelpro.schema.config import Budget, RunConfig
+from kernelpro.schema.exchange import Exchange
 from kernelpro.schema.finding import Diagnosis
 from kernelpro.schema.graph import Graph
 from kernelpro.schema.guidance import Guidance
@@ -50,6 +51,16 @@ class Asked:
 
     asks: tuple[Ask, ...]
     kind: Literal["asked"] = "asked"
+
+    __pydantic_config__ = CONFIG
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Exchanged:
+    """A writer talked to a model: recorded before the reply is used, so that a crash loses none."""
+
+    exchange: Exchange
+    kind: Literal["exchanged"] = "exchanged"
 
     __pydantic_config__ = CONFIG
 
@@ -114,11 +125,12 @@ class Stopped:
     __pydantic_config__ = CONFIG
 
 
-Event = RunStarted | Asked | NodeFinished | Remeasured | Resumed | Stopped
+Event = RunStarted | Asked | Exchanged | NodeFinished | Remeasured | Resumed | Stopped
 
 EVENT_TYPES: dict[str, type[Any]] = {
     "run_started": RunStarted,
     "asked": Asked,
+    "exchanged": Exchanged,
     "node_finished": NodeFinished,
     "remeasured": Remeasured,
     "resumed": Resumed,

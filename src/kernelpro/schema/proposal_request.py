@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from kernelpro.schema.candidate import Candidate
 from kernelpro.schema.codec import CONFIG
+from kernelpro.schema.exchange import Exchange
 from kernelpro.schema.finding import Diagnosis
 from kernelpro.schema.graph import Graph
 from kernelpro.schema.guidance import Guidance
@@ -46,5 +47,7 @@ class ProposalRequest:
     """Source hashes already tried in this run: proposing one again is wasted."""
     seed: int = 0
     """Derived from the run's seed and the ask: same run, same request, same proposal."""
+    replies: tuple[Exchange, ...] = ()
+    """Exchanges already paid for on this ask before a crash: used up before a model is asked."""
 
     __pydantic_config__ = CONFIG
