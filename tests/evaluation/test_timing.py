@@ -11,6 +11,7 @@ import pytest
 from scripted_subject import Clock, ScriptedSubject
 
 from kernelpro.evaluation.timing import (
+    IDLE_ROUNDS,
     LEAST_ROUNDS,
     MAX_CALLS,
     SLOTS,
@@ -199,3 +200,23 @@ def test_fast_plans_cost_less_than_full_ones() -> None:
     fast, full = (Plan.from_config(config, full=flag) for flag in (False, True))
     assert fast.rounds < full.rounds and fast.max_time_s < full.max_time_s
     assert np.isclose(full.max_time_s, config.max_time_s)
+
+
+def test_a_gpu_reports_what_a_caller_who_waits_sees_beside_the_device_time() -> None:
+    match = _match(_steady(20), _steady(10))
+    for side in match.sides:
+        side.timer = "cuda_event"
+    match.play()
+    match.play_idle()
+    idle = [b for b in _blocks(match, 1) if b[0].idle]
+    assert len(idle) == IDLE_ROUNDS and all(call.idle for block in idle for call in block)
+    latency = match.sides[1].latency(match.quiet_rounds())
+    assert latency.kind == "device" and latency.launch_inclusive_median_us == 10
+
+
+def test_a_cpu_has_one_clock() -> None:
+    match = _match(_steady(20), _steady(10))
+    match.play()
+    match.play_idle()
+    latency = match.sides[1].latency(match.quiet_rounds())
+    assert latency.kind == "launch_inclusive" and latency.launch_inclusive_median_us is None

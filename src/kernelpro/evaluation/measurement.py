@@ -81,7 +81,7 @@ class Measurement:
                     raise baseline_error(ended.failure) from None
 
     def _play(self, cases: Sequence[Case], plan: Plan) -> None:
-        timer = "monotonic" if self._device.kind == "cpu" else "cuda_event"
+        timer = timing.HOST_TIMER if self._device.kind == "cpu" else "cuda_event"
         fresh = self._drawer.traits.mutates_inputs
         eager = Side(name=EAGER, subject=self._baselines.eager(), timer=timer, always_fresh=fresh)
         sides = [eager]
@@ -106,6 +106,7 @@ class Measurement:
         )
         with cases[0].stage("time"):
             match.play()
+            match.play_idle()
         used = match.quiet_rounds()
         self.latencies = {EAGER: eager.latency(used)}
         if compiled is not None:

@@ -9,6 +9,7 @@ the referee's own clock.
 
 from __future__ import annotations
 
+import dataclasses
 import random
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -50,6 +51,10 @@ SPIN_S = 0.04
 ODD_PER_BLOCK, ODD_PER_MATCH = 2, 12
 """Chosen. Answers that differ from the first to the same values are verified up to these numbers:
 a kernel that sums in another order each time differs on every call, and rightly."""
+HOST_TIMER = "monotonic"
+"""The clock of a device whose calls return when they are done. Others have clocks of their own."""
+IDLE_ROUNDS, IDLE_CALLS = 4, 8
+"""Chosen. Launch-inclusive times are a second figure beside the device's: no interval is needed."""
 EXTRA_ROUNDS = 6
 """Chosen. At most this many times the configured rounds are measured."""
 
@@ -60,7 +65,7 @@ class Side:
 
     name: str
     subject: Subject
-    timer: str = "monotonic"
+    timer: str = HOST_TIMER
     always_fresh: bool = False
     """Every call gets a copy of its inputs: for problems that change them in place."""
     warm_us: float = 0.0
@@ -73,6 +78,8 @@ class Side:
     """Timed calls that saw their values for the first time ..."""
     seen_values: list[float] = field(default_factory=list)
     """... and calls on values seen before."""
+    idle: list[Samples] = field(default_factory=list)
+    """GPU: host times of calls that found an empty queue, by round."""
     blocks: list[Block] = field(default_factory=list)
     answers: dict[int, tuple[int | None, ...]] = field(default_factory=dict)
     """Slot -> digests of the first answer to its present values."""
@@ -98,12 +105,18 @@ class Side:
         """Median with interval over the timed calls of the rounds ``used``."""
         rounds = [self.rounds[number] for number in used]
         estimate = statistics.median_ci(rounds)
+        on_device = self.timer != HOST_TIMER
         return Latency(
             median_us=estimate.value,
             ci95_us=(estimate.low, estimate.high),
             samples=tuple(float(v) for r in rounds for v in r),
             timer=self.timer,
             rounds=tuple(float(np.median(r)) for r in rounds),
+            kind="device" if on_device else "launch_inclusive",
+            device_median_us=estimate.value if on_device else None,
+            launch_inclusive_median_us=(
+                float(np.median(np.concatenate(self.idle))) if self.idle else None
+            ),
         )
 
 
@@ -204,6 +217,22 @@ class Match:
                 if late:
                     break
         self.stopped = "rounds" if len(self.sides[0].rounds) == limit else "time"
+
+    def play_idle(self) -> None:
+        """Time calls that find the device idle, as a caller sees who waits for each answer.
+
+        Only where the host's clock is not the one that counts.
+        """
+        if self.sides[0].timer == HOST_TIMER:
+            return
+        for number in range(IDLE_ROUNDS):
+            slots = [self._rng.randrange(SLOTS) for _ in range(IDLE_CALLS)]
+            for side in self.sides if number % 2 == 0 else self.sides[::-1]:
+                calls = [dataclasses.replace(side.call(slot), idle=True) for slot in slots]
+                with attributed(side):
+                    block = side.subject.run(calls)
+                side.idle.append(np.array([sample.host_us for sample in block.samples]))
+                side.blocks.append(block)
 
     def quiet_rounds(self) -> list[int]:
         """Rounds in which the baseline was not slowed by other load on the machine.
@@ -335,7 +364,7 @@ class Match:
 
 def settle(side: Side) -> None:
     """Let the threads of whoever ran before go to sleep: on a CPU they spin beside ``side``."""
-    if side.timer == "monotonic":
+    if side.timer == HOST_TIMER:
         time.sleep(SPIN_S)
 
 

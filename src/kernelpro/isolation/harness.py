@@ -115,9 +115,7 @@ class Harness:
         try:
             with candidate_code("runtime_error"):
                 for copy, call in zip(copies, calls, strict=True):
-                    result, sample = self._timer.time(
-                        self._call, copy.arguments, idle=call["idle"]
-                    )
+                    result, sample = self._timer.time(self._call, copy.arguments, idle=call["idle"])
                     captured = Captured(result)
                     self._outputs.append(captured)
                     samples.append(sample)

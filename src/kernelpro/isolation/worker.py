@@ -198,8 +198,9 @@ class WorkerSubject:
         """Run a block of calls, each timed, and keep their outputs until the next block."""
         limits = self._job.limits
         timeout_s = limits.call_timeout_s + (0.0 if self._warm else limits.load_timeout_s)
-        listed = [{"slot": call.slot, "fresh": call.fresh_address, "idle": call.idle}
-            for call in calls]
+        listed = [
+            {"slot": call.slot, "fresh": call.fresh_address, "idle": call.idle} for call in calls
+        ]
         started = time.perf_counter_ns()
         result = self._ask({"op": "run", "args": {"calls": listed}}, timeout_s, Stage.RUN)
         wall_us = (time.perf_counter_ns() - started) / 1e3

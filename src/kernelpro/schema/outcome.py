@@ -51,7 +51,9 @@ class Latency:
     """``monotonic`` (CPU), ``cuda_event``, ``cupti``."""
     kind: Literal["launch_inclusive", "device"] = "launch_inclusive"
     device_median_us: float | None = None
-    """Kernel-only time where it was also measured (GPU)."""
+    """Time between device events with the launches queued ahead (GPU)."""
+    launch_inclusive_median_us: float | None = None
+    """Host time of a call on an idle GPU, through the synchronise that follows it."""
     rounds: tuple[float, ...] = ()
     """Medians of the interleaved rounds, in order: shows drift."""
 
