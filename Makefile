@@ -12,13 +12,18 @@ TORCH ?= torch==2.13.0
 help: ## Show the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
 
-setup: .setup-stamp ## Create .venv with kernelpro, torch and the development tools
+setup: $(VENV)/.dev ## Create .venv with kernelpro, torch and the development tools
 
-.setup-stamp: pyproject.toml scripts/setup.sh
-	PYTHON="$(PYTHON)" VENV="$(VENV)" TORCH="$(TORCH)" bash scripts/setup.sh
+# Two stamps: who only wants a faster kernel does not install what the tests need.
+$(VENV)/.run: pyproject.toml scripts/setup.sh
+	PYTHON="$(PYTHON)" VENV="$(VENV)" TORCH="$(TORCH)" bash scripts/setup.sh dashboard
 	@touch $@
 
-demo: setup ## Optimise one example end to end and name the report (no GPU or key needed)
+$(VENV)/.dev: $(VENV)/.run
+	PYTHON="$(PYTHON)" VENV="$(VENV)" TORCH="$(TORCH)" bash scripts/setup.sh dev
+	@touch $@
+
+demo: $(VENV)/.run ## Optimise one example end to end and name the report (no GPU or key needed)
 	$(BIN)/kernelpro optimize examples/rms_norm.py --evaluations 12
 
 check: setup ## Format, lint, strict types, architecture, fast tests, docs check (< 5 minutes)
@@ -42,4 +47,4 @@ bench: setup ## Measure the CPU numbers of the README
 	$(BIN)/python benchmarks/examples.py --device cpu --out benchmarks/results/cpu.json
 
 clean: ## Remove the environment and caches
-	rm -rf $(VENV) .setup-stamp .mypy_cache .ruff_cache .pytest_cache
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache
