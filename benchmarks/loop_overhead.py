@@ -24,6 +24,7 @@ from pathlib import Path
 
 from kernelpro.loop.assemble import strategy_of
 from kernelpro.loop.base import Collaborators
+from kernelpro.loop.examining import InProcess
 from kernelpro.loop.run import create_run, opened, read_result
 from kernelpro.schema.candidate import Candidate, Proposal
 from kernelpro.schema.config import Budget, RunConfig
@@ -101,8 +102,9 @@ def prepare(problem: Problem, config: RunConfig, run_id: str, cache_root: Path) 
 
 def assemble(started: RunStarted, cache_root: Path) -> Collaborators:
     return Collaborators(
-        strategy=strategy_of(started.config), writer=Writer(), referee=Referee(), profile=profile
-    )
+        strategy=strategy_of(started.config), writer=Writer(),
+        examiner=InProcess(Referee(), profile, started.config),
+    )  # fmt: skip
 
 
 def measure(nodes: int, root: Path) -> dict[str, object]:

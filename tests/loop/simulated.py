@@ -15,6 +15,7 @@ from typing import Any
 
 from kernelpro.loop.assemble import strategy_of
 from kernelpro.loop.base import Collaborators
+from kernelpro.loop.examining import InProcess
 from kernelpro.schema.candidate import Candidate, Proposal
 from kernelpro.schema.codec import dumps
 from kernelpro.schema.config import RunConfig
@@ -147,7 +148,7 @@ def assembler(
     def assemble(started: RunStarted, cache_root: Path) -> Collaborators:
         return Collaborators(
             strategy=strategy_of(started.config), writer=writer or SimulatedWriter(),
-            referee=referee or SimulatedReferee(judge), profile=profile,
+            examiner=InProcess(referee or SimulatedReferee(judge), profile, started.config),
         )  # fmt: skip
 
     return assemble

@@ -17,6 +17,7 @@ from kernelpro.hardware.base import peaks as peaks_of
 from kernelpro.hardware.base import probe
 from kernelpro.loop.base import Collaborators, Profiler, Referee
 from kernelpro.loop.budget import check_budget
+from kernelpro.loop.examining import InProcess
 from kernelpro.loop.external import EXTERNAL, ExternalWriter
 from kernelpro.proposers.base import PROPOSERS, Proposer
 from kernelpro.schema.candidate import Candidate
@@ -40,12 +41,22 @@ def prepare(problem: Problem, config: RunConfig, run_id: str, cache_root: Path) 
 
     ``UserError`` for an impossible configuration, ``MachineError`` for a machine that cannot.
     """
-    from kernelpro.evaluation.lint import lint_problem
-    from kernelpro.problems.loader import check_problem
+    check_config(config)
+    return survey(problem, config, run_id, cache_root)
 
+
+def check_config(config: RunConfig) -> None:
+    """``UserError`` for a budget, search or writer that cannot be."""
     check_budget(config.budget)
     strategy_of(config)
     writer_of(config)
+
+
+def survey(problem: Problem, config: RunConfig, run_id: str, cache_root: Path) -> RunStarted:
+    """The part of :func:`prepare` that needs the device; workers do it for controllers."""
+    from kernelpro.evaluation.lint import lint_problem
+    from kernelpro.problems.loader import check_problem
+
     device = probe(config.device)
     check_problem(problem, device.id)
     graphs, labels = _graphs(problem, device.id)
@@ -62,7 +73,7 @@ def prepare(problem: Problem, config: RunConfig, run_id: str, cache_root: Path) 
 
 
 def assemble(started: RunStarted, cache_root: Path) -> Collaborators:
-    """Strategy, writer, referee and profiler of a run, from the facts it started with."""
+    """Strategy, writer and examiner of a run, from the facts it started with."""
     from kernelpro.evaluation.referee import Referee as RealReferee
 
     writer = writer_of(started.config)
@@ -73,8 +84,7 @@ def assemble(started: RunStarted, cache_root: Path) -> Collaborators:
     return Collaborators(
         strategy=strategy_of(started.config),
         writer=writer,
-        referee=referee,
-        profile=profiler_of(started, referee),
+        examiner=InProcess(referee, profiler_of(started, referee), started.config),
     )
 
 

@@ -1,27 +1,25 @@
 """The closed loop: ask, propose, admit, evaluate, profile, diagnose, guide, remember, tell, record.
 
-The controller owns the order of the steps and nothing else; evaluations run one after another.
+The controller owns the steps from a verdict to its record; :mod:`loop.pipeline` what overlaps.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from kernelpro.errors import BudgetExceeded, KernelproError, StoreError
-from kernelpro.loop.admission import admit
+from kernelpro.errors import KernelproError, StoreError
 from kernelpro.loop.base import Collaborators
 from kernelpro.loop.books import RunBooks
 from kernelpro.loop.finalists import remeasure_top
 from kernelpro.loop.outcome_of_run import result_of
+from kernelpro.loop.pipeline import Pipeline, Taken
 from kernelpro.loop.session import Session
-from kernelpro.loop.stopping import reason_to_stop
 from kernelpro.loop.study import study
-from kernelpro.loop.writing import conclusions, propose_all, without_chance_repeat
+from kernelpro.loop.writing import conclusions
 from kernelpro.proposers.base import PaidWriter
 from kernelpro.schema.candidate import Candidate, Proposal
 from kernelpro.schema.event import NodeFinished
 from kernelpro.schema.memory import MemoryEntry
-from kernelpro.schema.outcome import Outcome
 from kernelpro.schema.proposal_request import Attempt, ProposalRequest
 from kernelpro.schema.result import RunResult
 from kernelpro.schema.search import StopReason, Tell
@@ -36,8 +34,7 @@ class Controller:
         self.session = session
         self.state = session.state
         self.writer = collaborators.writer
-        self.referee = collaborators.referee
-        self.profiler = collaborators.profile
+        self.examiner = collaborators.examiner
         self.books = RunBooks(session)
         if isinstance(self.writer, PaidWriter):
             self.writer.attach(self.books)
@@ -67,45 +64,26 @@ class Controller:
         return result_of(self.state, self.session.store.folder, stopped)
 
     def search(self) -> tuple[StopReason, str]:
-        """Rounds of asking, writing and evaluating; returns why they ended."""
-        while (stop := reason_to_stop(self.state, self.session.elapsed_s())) is None:
-            requests = self.session.requests(self.state.config.parallel)
-            if not requests:
-                return "exhausted", "the search has nothing left to expand"
-            failure = self._round(requests)
-            if isinstance(failure, BudgetExceeded):
-                return "budget_cost", str(failure)
-            if failure is not None:
-                raise failure
-        return stop
-
-    def _round(self, requests: list[ProposalRequest]) -> KernelproError | None:
-        """Write and evaluate one round; the first failure, after everything else is on record."""
-        failures: list[KernelproError] = []
-        round_of = zip(requests, propose_all(self.writer, requests, self.books), strict=True)
-        for request, written in round_of:
-            seen = self.state.archive.source_hashes()
-            fresh = without_chance_repeat(self.writer, request, written, seen, self.books)
-            if fresh.failure is not None:
-                failures.append(fresh.failure)
-            else:
-                self.finish(request, fresh.proposal)
-        return failures[0] if failures else None
+        """Ask, write, evaluate and record until there is a reason to stop; returns why."""
+        return self._pipeline().run()
 
     def finish(self, request: ProposalRequest, proposal: Proposal | None) -> NodeFinished:
         """Take one proposal through the whole chain and record the node."""
-        began = self.session.seconds()
-        if proposal is None:
-            return self._nothing_proposed(request)
+        return self.record(self._pipeline().take(request, proposal))
 
-        node_id, parent_id = self.state.next_node_id(), request.ask.parent_id
-        candidate, rejection = admit(proposal, node_id=node_id, parent_id=parent_id)
-        twin = self.state.archive.with_source(candidate.source_hash)
-        if twin is not None:
+    def record(self, taken: Taken) -> NodeFinished:
+        """Study what was found out about a candidate and record the node."""
+        request, candidate = taken.request, taken.candidate
+        if candidate is None:
+            return self._nothing_proposed(request)
+        if taken.examined is None:
+            twin = self.state.archive.with_source(candidate.source_hash)
+            assert twin is not None
             return self._repeated(request, candidate, self.state.archive.attempt(twin))
 
-        outcome = rejection or self._evaluate(candidate)
-        learnt = study(self.state, self.profiler, candidate, outcome, request.parent)
+        examined = taken.examined.result()
+        outcome = examined.outcome
+        learnt = study(self.state, candidate, examined, request.parent)
         attempt = Attempt(candidate=candidate, outcome=outcome, guidance=learnt.guidance,
                           diagnosis=learnt.diagnosis)  # fmt: skip
         lessons = (*learnt.lessons, *self._conclusions(request, attempt, learnt.lessons))
@@ -114,12 +92,12 @@ class Controller:
                 tell=tell_of(request.ask.id, candidate.id, outcome),
                 candidate=candidate,
                 outcome=outcome,
-                profile=learnt.profile,
+                profile=examined.profile,
                 diagnosis=learnt.diagnosis,
                 guidance=learnt.guidance,
                 memory=lessons,
                 usage=self._usage(request),
-                seconds=self.session.seconds() - began,
+                seconds=self.session.seconds() - taken.began_s,
                 ledger=learnt.ledger,
             )
         )
@@ -128,15 +106,13 @@ class Controller:
         """Measure the top candidates again, side by side, on fresh inputs."""
         config = self.state.config
         for event in remeasure_top(
-            self.state.accepted, self.state.archive, self.referee,
+            self.state.accepted, self.state.archive, self.examiner,
             count=config.finalists, objective=config.objective,
         ):  # fmt: skip
             self.session.record(event)
 
-    def _evaluate(self, candidate: Candidate) -> Outcome:
-        # No seed: the referee draws one that no candidate can foresee, and records it.
-        checks = self.state.config.evaluation.checks
-        return self.referee.evaluate(candidate.proposal.source, checks=checks)
+    def _pipeline(self) -> Pipeline:
+        return Pipeline(self.session, self.writer, self.examiner, self.books, self.record)
 
     def _conclusions(
         self, request: ProposalRequest, attempt: Attempt, facts: tuple[MemoryEntry, ...]

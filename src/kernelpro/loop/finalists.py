@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from kernelpro.loop.archive import Archive
-from kernelpro.loop.base import Referee
+from kernelpro.loop.base import Examiner
 from kernelpro.schema.event import Remeasured
 from kernelpro.schema.outcome import Outcome
 from kernelpro.schema.search import Objective, Tell
@@ -22,7 +22,7 @@ class Winner(NamedTuple):
 
 
 def remeasure_top(
-    accepted: Sequence[Tell], archive: Archive, referee: Referee, *, count: int,
+    accepted: Sequence[Tell], archive: Archive, examiner: Examiner, *, count: int,
     objective: Objective,
 ) -> Iterator[Remeasured]:  # fmt: skip
     """Measure the top ``count`` again; if none survives, the next ``count``, and so on."""
@@ -30,7 +30,7 @@ def remeasure_top(
     while order and count > 0:
         batch, order = order[:count], order[count:]
         sources = [archive.attempt(node_id).candidate.proposal.source for node_id in batch]
-        outcomes = referee.remeasure(sources)
+        outcomes = examiner.remeasure(sources)
         for node_id, outcome in zip(batch, outcomes, strict=True):
             yield Remeasured(node_id=node_id, outcome=outcome)
         if any(outcome.ok for outcome in outcomes):

@@ -103,7 +103,7 @@ def opened(
     with RunStore.open(folder, writable=True) as store:
         started = _first(store)
         collaborators = assemble(started, cache_root)
-        with contextlib.closing(collaborators.referee):
+        with contextlib.closing(collaborators.examiner):
             state = RunState(started, collaborators.strategy, store.event)
             session = Session(store, state, listeners=listeners)
             session.replay()

@@ -80,9 +80,9 @@ class RunState:
         best_id = self.strategy.best()
         return None if best_id is None else self.archive.attempt(best_id)
 
-    def next_node_id(self) -> str:
-        """``n0001``, ``n0002`` ... in order of admission."""
-        return f"n{len(self.archive) + 1:04d}"
+    def next_node_id(self, *, ahead: int = 0) -> str:
+        """``n0001``, ``n0002`` ... in order of admission; ``ahead`` are admitted already."""
+        return f"n{len(self.archive) + ahead + 1:04d}"
 
     def _finished(self, seq: int, event: NodeFinished) -> None:
         self.open_asks.pop(event.tell.ask_id, None)

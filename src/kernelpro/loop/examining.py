@@ -1,0 +1,71 @@
+"""Evaluation and profile of a candidate: the pair of steps, and the examiner of this process."""
+
+from __future__ import annotations
+
+from concurrent.futures import Future
+from typing import TypeVar
+
+from kernelpro.errors import MachineError
+from kernelpro.loop.base import Examined, Profiler, Referee
+from kernelpro.schema.candidate import Candidate
+from kernelpro.schema.config import CheckLevel, RunConfig
+from kernelpro.schema.outcome import Outcome
+from kernelpro.schema.profile import Missing, Profile
+
+Value = TypeVar("Value")
+
+
+class InProcess:
+    """Examines one candidate at a time, in the controller's own process."""
+
+    overlaps = False
+
+    def __init__(self, referee: Referee, profiler: Profiler, config: RunConfig) -> None:
+        self._referee = referee
+        self._profiler = profiler
+        self._config = config
+
+    def examine(self, candidate: Candidate) -> Future[Examined]:
+        """See :class:`Examiner`; returns when it is done."""
+        return finished(
+            examined(
+                self._referee, self._profiler if wants_profile(self._config) else None, candidate,
+                checks=self._config.evaluation.checks, device=self._config.device,
+            )
+        )  # fmt: skip
+
+    def remeasure(self, sources: list[str]) -> list[Outcome]:
+        """See :class:`Examiner`."""
+        return self._referee.remeasure(sources)
+
+    def close(self) -> None:
+        """End the referee's processes."""
+        self._referee.close()
+
+
+def examined(
+    referee: Referee, profiler: Profiler | None, candidate: Candidate, *, checks: CheckLevel,
+    device: str,
+) -> Examined:  # fmt: skip
+    """The outcome and, if it is accepted and there is a profiler, what the profiler saw."""
+    # No seed: the referee draws one that no candidate can foresee, and records it.
+    outcome = referee.evaluate(candidate.proposal.source, checks=checks)
+    if not outcome.ok or profiler is None:
+        return Examined(outcome, None)
+    try:
+        return Examined(outcome, profiler(candidate, outcome))
+    except MachineError as error:
+        lacking = Missing(what="profile", reason=str(error))
+        return Examined(outcome, Profile(device=device, kernels=(), missing=(lacking,)))
+
+
+def wants_profile(config: RunConfig) -> bool:
+    """False in the arm ``none``: nobody may read a profile."""
+    return config.arm != "none"
+
+
+def finished(value: Value) -> Future[Value]:
+    """A future that is done."""
+    future: Future[Value] = Future()
+    future.set_result(value)
+    return future
