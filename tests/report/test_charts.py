@@ -9,10 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kernelpro.report.charts import heat, progress_chart, roofline_chart, tree_chart
+from kernelpro.report.charts.progress import progress_chart
+from kernelpro.report.charts.roofline import roofline_chart
+from kernelpro.report.charts.scales import Scale, decade_ticks, linear_ticks, ratio_ticks
+from kernelpro.report.charts.timing import distributions_chart, histogram_chart, rounds_chart
+from kernelpro.report.charts.tree import heat, tree_chart
 from kernelpro.report.markup import element
-from kernelpro.report.scales import Scale, decade_ticks, linear_ticks, ratio_ticks
-from kernelpro.report.timing_charts import distributions_chart, histogram_chart, rounds_chart
 from kernelpro.testing.sample_run import sample_events
 from kernelpro.views.latency_view import Distribution, latency_view
 from kernelpro.views.progress_view import progress_view

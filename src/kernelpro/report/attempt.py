@@ -5,13 +5,21 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from kernelpro.report.blocks import diff_block, diff_size, facts, node_link, prose
+from kernelpro.report.charts.mix import mix_chart
+from kernelpro.report.charts.timing import histogram_chart
 from kernelpro.report.findings import checks_table, diagnosis_block
 from kernelpro.report.markup import Child, Markup, element, join
 from kernelpro.report.words import duration, seconds, times
 from kernelpro.schema.outcome import Correctness, Outcome
+from kernelpro.schema.profile import Profile
 from kernelpro.text import short_hash
 from kernelpro.views.candidate_view import CandidateView
+from kernelpro.views.instruction_view import instruction_view
+from kernelpro.views.latency_view import latency_view
 from kernelpro.views.words import plain, status_word
+
+MAX_MIXES = 4
+"""Kernels of an attempt whose instructions are drawn."""
 
 
 class DetailLimits(NamedTuple):
@@ -20,37 +28,83 @@ class DetailLimits(NamedTuple):
     text: int
     """Characters of guidance and messages."""
     diff_lines: int
+    histogram: bool = False
+    """Whether the timing samples are drawn."""
+    href: str = "#{}"
+    """Address of another attempt, with ``{}`` for its id."""
 
 
 def attempt_block(view: CandidateView, limits: DetailLimits) -> Markup:
     """One attempt, whole."""
-    verdict = times(view.speedup) if view.speedup else status_word(view.status)
-    head = element(
-        "header",
-        element("p", view.id, " · ", view.mode, " · ", view.writer, class_="kicker"),
-        element("h3", view.title),
-        element("p", element("strong", verdict), _gain(view), again_words(view), class_="verdict"),
-        element("a", "Close", href="#search", class_="close"),
-    )
-    body = [
-        _part("Why here", _why(view)),
-        _part("Guidance it received", _received(view, limits)),
-        _part(_change_title(view), _change(view, limits)),
-        _part("What the referee found", _verdict(view, limits)),
-        _part("What the tools then said", _diagnosis(view)),
-        _part("Lineage", _lineage(view)),
-    ]
+    head = attempt_head(view, limits, element("a", "Close", href="#search", class_="close"))
+    body = [element("section", element("h4", title), content)
+            for title, content in attempt_parts(view, limits)]  # fmt: skip
     return element("article", head, body, id=view.id, class_="attempt", tabindex=-1,
                    aria_label=f"Attempt {view.id}")  # fmt: skip
 
 
-def _part(title: str, content: Child) -> Child:
-    return element("section", element("h4", title), content) if content else None
+def attempt_head(view: CandidateView, limits: DetailLimits, *links: Child) -> Markup:
+    """Name, origin and verdict."""
+    verdict = times(view.speedup) if view.speedup else status_word(view.status)
+    return element(
+        "header",
+        element("p", view.id, " · ", view.mode, " · ", view.writer, class_="kicker"),
+        element("h3", view.title),
+        element("p", element("strong", verdict), _gain(view, limits), again_words(view),
+                class_="verdict"),
+        links,
+    )  # fmt: skip
 
 
-def _gain(view: CandidateView) -> Child:
+def attempt_parts(view: CandidateView, limits: DetailLimits) -> list[tuple[str, Child]]:
+    """Title and content of every part that has something to say, in reading order."""
+    parts = [
+        ("Why here", _why(view)),
+        ("Guidance it received", _received(view, limits)),
+        (_change_title(view), _change(view, limits)),
+        ("What the referee found", _verdict(view, limits)),
+        ("Its timing samples", _samples(view, limits)),
+        ("What the tools then said", _diagnosis(view)),
+        ("What it is made of", instructions(view.profile)),
+        ("What the search remembers of it", memory_list(view)),
+        ("Lineage", _lineage(view, limits)),
+    ]
+    return [(title, content) for title, content in parts if content]
+
+
+def _samples(view: CandidateView, limits: DetailLimits) -> Child:
+    timing = latency_view(view.outcome, bins=24) if view.outcome and limits.histogram else None
+    return histogram_chart(timing.distributions[-1], 350) if timing else None
+
+
+def instructions(profile: Profile | None) -> Child:
+    """Instruction mixes; nothing where no machine code was read."""
+    mixes = instruction_view(profile)
+    if isinstance(mixes, str):
+        return None
+    return join(
+        element("figure", element("figcaption", element("code", mix.kernel),
+                                  f", {mix.total:g} instructions; classes may overlap."),
+                mix_chart(mix, 350))
+        for mix in mixes[:MAX_MIXES]
+    )  # fmt: skip
+
+
+def memory_list(view: CandidateView) -> Child:
+    """Entries of the search memory that this attempt made."""
+    if not view.memory:
+        return None
+    return element("ul", [
+        element("li", element("span", entry.category, class_="tool"), " ", entry.text,
+                " (retired by a later fact)" if entry.retired_by is not None else None)
+        for entry in view.memory
+    ], class_="memory")  # fmt: skip
+
+
+def _gain(view: CandidateView, limits: DetailLimits) -> Child:
     if view.duplicate_of:
-        return join((" · same source as ", node_link(view.duplicate_of), ", not measured again"))
+        twin = node_link(view.duplicate_of, limits.href)
+        return join((" · same source as ", twin, ", not measured again"))
     if view.gain is None:
         return None
     return f" · {times(view.gain)} over {view.parent_id}"
@@ -151,9 +205,9 @@ def _diagnosis(view: CandidateView) -> Child:
     return diagnosis_block(view.diagnosis) if view.diagnosis else None
 
 
-def _lineage(view: CandidateView) -> Child:
+def _lineage(view: CandidateView, limits: DetailLimits) -> Child:
     children: list[Child] = []
     for child in view.children:
-        children += [" ", node_link(child)]
-    return element("p", "From ", node_link(view.parent_id) if view.parent_id else "scratch",
-                   "; led to", children or " nothing", ".")  # fmt: skip
+        children += [" ", node_link(child, limits.href)]
+    parent = node_link(view.parent_id, limits.href) if view.parent_id else "scratch"
+    return element("p", "From ", parent, "; led to", children or " nothing", ".")  # fmt: skip

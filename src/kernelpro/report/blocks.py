@@ -44,9 +44,11 @@ def facts(rows: Iterable[tuple[str, Child]], class_: str = "facts") -> Markup:
                           for name, value in rows], class_=class_)  # fmt: skip
 
 
-def node_link(node_id: str | None) -> Child:
-    """A link that opens an attempt's details."""
-    return element("a", node_id, href=f"#{node_id}", class_="node") if node_id else "none"
+def node_link(node_id: str | None, href: str = "#{}") -> Child:
+    """A link that opens an attempt's details; ``href`` holds ``{}`` for the id."""
+    if node_id is None:
+        return "none"
+    return element("a", node_id, href=href.format(node_id), class_="node")
 
 
 def prose(text: str, limit: int) -> Markup:

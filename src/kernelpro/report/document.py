@@ -11,7 +11,7 @@ from kernelpro.report.markup import Markup, element, join, raw
 
 def document(title: str, body: Markup, *, interactive: bool = True) -> str:
     """``body`` as a whole page; ``interactive`` adds the report's script."""
-    style = asset("report.css")
+    style = style_sheet()
     script = asset("report.js") if interactive else ""
     policy = (
         f"default-src 'none'; style-src '{_digest(style)}'; "
@@ -30,6 +30,11 @@ def document(title: str, body: Markup, *, interactive: bool = True) -> str:
     )
     parts = join((body, element("script", raw(script)))) if script else body
     return f"<!doctype html>\n{element('html', head, element('body', parts), lang='en')}\n"
+
+
+def style_sheet() -> str:
+    """Tokens (colours, type), charts, and the page itself."""
+    return "\n".join(asset(f"{part}.css") for part in ("tokens", "charts", "report"))
 
 
 def asset(name: str) -> str:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from kernelpro.report.blocks import node_link
+from kernelpro.report.charts.timing import bar
 from kernelpro.report.markup import Child, Markup, element, join
-from kernelpro.report.timing_charts import bar
 from kernelpro.report.words import duration, times
 from kernelpro.views.roofline_view import RooflineView, roofline_view
 from kernelpro.views.run import Run

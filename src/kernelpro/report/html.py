@@ -11,6 +11,7 @@ from kernelpro.report.sections import (
     advice_section,
     attempts_section,
     code_section,
+    energy_section,
     evidence_section,
     path_section,
     roofline_section,
@@ -23,8 +24,8 @@ from kernelpro.views.run_summary import RunSummary, run_summary
 
 MAX_BYTES = 3_000_000
 """Size the file is kept under by shortening the details of attempts, most generous first."""
-LIMITS = (DetailLimits(6000, 400), DetailLimits(3000, 160), DetailLimits(1200, 60),
-          DetailLimits(400, 20), DetailLimits(120, 0))  # fmt: skip
+LIMITS = (DetailLimits(6000, 400, histogram=True), DetailLimits(3000, 160, histogram=True),
+          DetailLimits(1200, 60), DetailLimits(400, 20), DetailLimits(120, 0))  # fmt: skip
 
 
 def html_report(run: Run) -> str:
@@ -49,6 +50,7 @@ def _sections(run: Run, summary: RunSummary) -> Markup:
             path_section(run, summary),
             search_section(run, summary),
             roofline_section(run),
+            energy_section(run),
             code_section(run, summary),
             advice_section(run, summary),
             attempts_section(run),

@@ -13,21 +13,19 @@ from kernelpro.report.blocks import (
     source_block,
     table,
 )
-from kernelpro.report.charts import (
-    FULL,
-    path_words,
-    progress_chart,
-    responsive,
-    roofline_chart,
-    tree_chart,
-)
+from kernelpro.report.charts.energy import energy_chart
+from kernelpro.report.charts.progress import progress_chart
+from kernelpro.report.charts.roofline import roofline_chart
+from kernelpro.report.charts.svg import FULL, responsive
+from kernelpro.report.charts.timing import distributions_chart, histogram_chart, rounds_chart
+from kernelpro.report.charts.tree import tree_chart
 from kernelpro.report.findings import checks_table, diagnosis_block, tools_table
 from kernelpro.report.markup import Child, Markup, element, join
-from kernelpro.report.timing_charts import distributions_chart, histogram_chart, rounds_chart
-from kernelpro.report.words import duration, seconds, times
+from kernelpro.report.words import duration, path_words, seconds, times
 from kernelpro.schema.outcome import Outcome, Status
 from kernelpro.views.candidate_view import CandidateView, candidate_view
 from kernelpro.views.diff_view import diff_view
+from kernelpro.views.energy_view import EnergyView, energy_view
 from kernelpro.views.latency_view import latency_view, warnings_of
 from kernelpro.views.progress_view import progress_view
 from kernelpro.views.roofline_view import RooflineView, roofline_view
@@ -38,6 +36,15 @@ from kernelpro.views.tree_view import tree_view
 from kernelpro.views.words import STATUS_WORD, plain, status_word
 
 MAX_BEST_DIFF_LINES = 1500
+PROGRESS_CAPTION = (
+    "Each dot is an attempt; the line is the best so far; rings joined by the thin line are the "
+    "winner and its ancestors."
+)
+ROOFLINE_CAPTION = (
+    "All versions do the same work, so they belong on one vertical; candidates are spread around "
+    "it in order of evaluation. Higher is faster. Bars are the baselines; rings joined by a line "
+    "lead to the best, the filled circle."
+)
 
 
 def evidence_section(run: Run, summary: RunSummary) -> Child:
@@ -151,8 +158,7 @@ def search_section(run: Run, summary: RunSummary) -> Markup:
         f"{summary.evaluations} attempts: {', '.join(counts)}. Follow any mark to the attempt's "
         "code, guidance and verdict.",
         element("figure", responsive(lambda w: progress_chart(points, compiled, w), FULL),
-                element("figcaption", "Each dot is an attempt; the line is the best so far; rings "
-                        "joined by the thin line are the winner and its ancestors.")),
+                element("figcaption", PROGRESS_CAPTION)),
         element("figure",
             element("div", tree_chart(tree_view(run)), class_="scroll", tabindex=0, role="region",
                     aria_label="Search tree"),
@@ -182,9 +188,20 @@ def roofline_section(run: Run) -> Markup:
     return section(
         "roofline", title, note,
         element("figure", responsive(lambda w: roofline_chart(view, w)),
-                element("figcaption", "All versions do the same work, so they share one vertical; "
-                        "higher is faster. Long bars are the baselines, short ones attempts, the "
-                        "circle the best.")),
+                element("figcaption", ROOFLINE_CAPTION)),
+    )  # fmt: skip
+
+
+def energy_section(run: Run) -> Markup:
+    """What speed costs in energy, where it was measured."""
+    view, title = energy_view(run), "Speed and energy"
+    if not isinstance(view, EnergyView):
+        return section("energy", title, None, element("p", view, class_="quiet"))
+    return section(
+        "energy", title,
+        "Energy of one call against speed. The line joins the attempts that no other beats in "
+        "both.",
+        element("figure", responsive(lambda w: energy_chart(view, w))),
     )  # fmt: skip
 
 

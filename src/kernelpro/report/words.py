@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from kernelpro.schema.outcome import Status
 from kernelpro.text import format_us
+from kernelpro.views.words import plain
 
 STATUS_SHORT = {
     Status.OK: "ok",
@@ -37,3 +40,8 @@ def seconds(value: float) -> str:
         return f"{value:.0f} s"
     minutes = round(value / 60)
     return f"{minutes} min" if minutes < 90 else f"{minutes // 60} h {minutes % 60} min"
+
+
+def path_words(names: Iterable[str]) -> str:
+    """Stable ids as a readable list."""
+    return ", ".join(plain(name) for name in names)

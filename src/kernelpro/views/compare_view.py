@@ -66,8 +66,10 @@ class _Side(NamedTuple):
     @property
     def latency_us(self) -> float | None:
         """Median of an accepted attempt."""
-        accepted = self.outcome is not None and self.outcome.ok
-        return self.outcome.latency.median_us if accepted and self.outcome.latency else None
+        outcome = self.outcome
+        if outcome is None or not outcome.ok or outcome.latency is None:
+            return None
+        return outcome.latency.median_us
 
 
 def _side(run: Run, named: str | None) -> _Side:
@@ -104,7 +106,7 @@ def _attempt_rows(a: _Side, b: _Side) -> list[Row]:
         ("what", a.title, b.title),
         ("verdict", status_word(x.status if x else None), status_word(y.status if y else None)),
         ("latency", _us(a.latency_us), _us(b.latency_us)),
-        ("speed-up over eager", _times(x and x.speedup), _times(y and y.speedup)),
+        ("speed-up over eager", _speedup(x), _speedup(y)),
         ("speed-up over compile", _times(over_compile(x)), _times(over_compile(y))),
         ("largest error", _error(x), _error(y)),
     ]
@@ -113,6 +115,10 @@ def _attempt_rows(a: _Side, b: _Side) -> list[Row]:
         if mine != other:
             rows.append((f"knob {plain(name)}", mine, other))
     return rows
+
+
+def _speedup(outcome: Outcome | None) -> str:
+    return _times(outcome.speedup if outcome else None)
 
 
 def _error(outcome: Outcome | None) -> str:

@@ -14,7 +14,8 @@ class InstructionShare(NamedTuple):
     """One class of instructions of one kernel."""
 
     name: str
-    count: float
+    found: float
+    """How many."""
     share: float
     """Of all instructions of the kernel that were counted, 0..1. Classes may overlap: a fused
     multiply-add also counts as packed arithmetic."""

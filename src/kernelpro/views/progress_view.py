@@ -44,22 +44,3 @@ def progress_view(run: Run) -> tuple[ProgressPoint, ...]:
             )
         )  # fmt: skip
     return tuple(points)
-
-
-def thinned(points: tuple[ProgressPoint, ...], limit: int) -> tuple[ProgressPoint, ...]:
-    """About ``limit`` points at most that draw the same picture.
-
-    Every improvement and the best path are kept; of the rest, the fastest, the slowest and one
-    failure of each stretch of the run.
-    """
-    if len(points) <= limit:
-        return points
-    kept = {p.order for p in points if p.improved or p.on_best_path}
-    stretch = max(1, 3 * len(points) // limit)
-    for begin in range(0, len(points), stretch):
-        part = points[begin : begin + stretch]
-        ranked = sorted((p.speedup or 0.0, p.order) for p in part if p.speedup is not None)
-        kept |= {order for _, order in (*ranked[:1], *ranked[-1:])}
-        failure = next((p.order for p in part if p.speedup is None), None)
-        kept |= {failure} if failure is not None else set()
-    return tuple(p for p in points if p.order in kept)

@@ -35,7 +35,7 @@ class SuiteRow(NamedTuple):
 class Spread(NamedTuple):
     """A distribution in six numbers."""
 
-    count: int
+    runs: int
     geomean: float
     median: float
     quartiles: tuple[float, float]
@@ -84,7 +84,7 @@ def spread(values: list[float]) -> Spread | None:
         statistics.quantiles(values, n=4, method="inclusive") if len(values) > 1 else values * 3
     )
     return Spread(
-        count=len(values), geomean=mean, median=middle, quartiles=(low, high), low=min(values),
+        runs=len(values), geomean=mean, median=middle, quartiles=(low, high), low=min(values),
         high=max(values), below_one=sum(v < 1.0 for v in values) / len(values),
     )  # fmt: skip
 

@@ -210,7 +210,7 @@ class StoredRun:
         """One pass for all nodes: whoever asks for one asks for many."""
         if self._advice_seq != self.seq:
             self._advice = {
-                str(node): tuple(Advice(tool, tuple(gain)) for tool, gain in _items(text))
+                str(node): tuple(Advice(tool, (low, high)) for tool, (low, high) in _items(text))
                 for node, text in self._store.query(_ADVICE)
             }
             self._advice_seq = self.seq

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import statistics
 
-from kernelpro.report.charts import label, line, polyline, svg
+from kernelpro.report.charts.scales import Scale, linear_ticks
+from kernelpro.report.charts.svg import label, line, polyline, svg
 from kernelpro.report.markup import Markup, element
-from kernelpro.report.scales import Scale, linear_ticks
 from kernelpro.report.words import duration, times
 from kernelpro.views.latency_view import Distribution
 from kernelpro.views.words import SIDE_WORD
+
+RIDGE_HEIGHT = 36
 
 
 def bar(share: float, class_: str, mark: float | None = None) -> Markup:
@@ -26,7 +28,7 @@ def bar(share: float, class_: str, mark: float | None = None) -> Markup:
 
 def distributions_chart(sides: tuple[Distribution, ...], width: int) -> Markup:
     """Samples of every side on one axis that starts at zero."""
-    row, top, left, right = 54, 8, 4, 20
+    row, top, left, right = 62, 8, 4, 20
     height = top + row * len(sides) + 30
     x = Scale(0.0, max(side.high_us for side in sides) * 1.02, left, width - right)
     base = top + row * len(sides)
@@ -42,9 +44,10 @@ def distributions_chart(sides: tuple[Distribution, ...], width: int) -> Markup:
         own = "candidate" if side.name == "candidate" else "baseline"
         drawn += [line(left, floor, width - right, floor, "grid"), _ridge(side, x, floor, own)]
         name = f"{SIDE_WORD.get(side.name, side.name)} {duration(side.median_us)}"
-        anchor, px = _beside(x(side.low_us), x(side.high_us), 6.6 * len(name), width - right)
         class_ = "note best" if own == "candidate" else "note"
-        drawn.append(label(px, floor - 10, name, class_, anchor))
+        # Above its own samples, whose bars never reach this lane: no label hides a bar.
+        start = max(left, min(x(side.low_us), width - right - 7.0 * len(name)))
+        drawn.append(label(start, floor - RIDGE_HEIGHT - 6, name, class_))
     text = "Timing samples: " + ", ".join(
         f"{SIDE_WORD.get(s.name, s.name)} {duration(s.median_us)} ({s.samples} samples)"
         for s in sides
@@ -52,20 +55,11 @@ def distributions_chart(sides: tuple[Distribution, ...], width: int) -> Markup:
     return svg(width, height, text, drawn)
 
 
-def _beside(low: float, high: float, room: float, end: float) -> tuple[str, float]:
-    """Anchor and place of a label beside what is drawn from ``low`` to ``high``."""
-    if high + 8 + room <= end:
-        return "start", high + 8
-    if low - 8 - room >= 0:
-        return "end", low - 8
-    return "end", end
-
-
 def _ridge(side: Distribution, x: Scale, floor: float, own: str) -> Markup:
     tallest, wide = max(side.counts), (side.high_us - side.low_us) / len(side.counts)
     corners = [(x(side.low_us), floor)]
     for number, count in enumerate(side.counts):
-        y = floor - 40 * count / tallest
+        y = floor - RIDGE_HEIGHT * count / tallest
         corners += [(x(side.low_us + number * wide), y), (x(side.low_us + (number + 1) * wide), y)]
     corners.append((x(side.high_us), floor))
     return polyline(corners, f"ridge ridge-{own}")
