@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
 
 from kernelpro.loop.admission import admit
-from kernelpro.loop.stopping import attained_share
+from kernelpro.loop.spending import Spending
+from kernelpro.loop.stopping import attained_share, reason_to_stop
 from kernelpro.schema.candidate import Proposal
+from kernelpro.schema.config import Budget
 from kernelpro.schema.finding import Diagnosis, KernelDiagnosis
 from kernelpro.schema.proposal_request import Attempt
 
@@ -47,3 +51,24 @@ def test_attained_share(
     kernels: list[tuple[float | None, float | None]], share: float | None
 ) -> None:
     assert attained_share(attempt(*kernels)) == share
+
+
+@pytest.mark.parametrize(("speedup", "reason"), [(1.0, None), (1.1, "near_roofline")])
+def test_at_the_roofline_only_a_winner_ends_the_run(speedup: float, reason: str | None) -> None:
+    best = attempt((100.0 / speedup, 1.0))
+    best = dataclasses.replace(best, outcome=accepted(speedup, best.candidate.proposal.source))
+    state = State(best)
+    ended = reason_to_stop(state, elapsed_s=0.0)  # type: ignore[arg-type]
+    assert (ended[0] if ended else None) == reason
+
+
+class State:
+    """As much of a run's state as the decision reads."""
+
+    def __init__(self, best: Attempt) -> None:
+        self.budget = Budget()
+        self.spending = Spending()
+        self._best = best
+
+    def best(self) -> Attempt:
+        return self._best

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from kernelpro.loop.budget import exceeded
+from kernelpro.loop.finalists import beats_eager
 from kernelpro.loop.state import RunState
 from kernelpro.schema.proposal_request import Attempt
 from kernelpro.schema.search import StopReason
@@ -14,13 +15,17 @@ UNPRODUCTIVE_LIMIT = 25
 
 
 def reason_to_stop(state: RunState, elapsed_s: float) -> tuple[StopReason, str] | None:
-    """Why to stop now, with the sentence the report prints; None = go on."""
+    """Why to stop now, with the sentence the report prints; None = go on.
+
+    A candidate at its roofline that the noise does not tell from eager ends nothing: the ceiling
+    it is held to is measured too, and the next candidate may be the one that wins.
+    """
     best = state.best()
     target = state.budget.target_speedup
     speedup = best.outcome.speedup if best else None
     if target is not None and speedup is not None and speedup >= target:
         return "target_met", f"{speedup:.3g}x reaches the target of {target:g}x"
-    share = attained_share(best) if best else None
+    share = attained_share(best) if best and beats_eager(best.outcome) else None
     if share is not None and share >= NEAR_ROOFLINE_SHARE:
         return "near_roofline", f"the best candidate is at {share:.0%} of the attainable speed"
     if state.spending.unproductive >= UNPRODUCTIVE_LIMIT:
