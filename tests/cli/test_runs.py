@@ -95,10 +95,31 @@ def test_reports_are_written_where_asked(run, runs_root, tmp_path):
     assert run("report", "20260115", "-o", target).out.strip() == str(target)
 
 
-def test_a_report_that_cannot_be_written_says_so(run, runs_root, tmp_path):
-    ran = run("report", "20260115", "-o", tmp_path / "no" / "such" / "folder.html")
-    assert ran.code == 3
-    assert "could not be written" in ran.err
+def test_a_report_makes_its_folder(run, runs_root, tmp_path):
+    target = tmp_path / "new" / "folder" / "r.html"
+    assert run("report", "20260115", "-o", target).code == 0
+    assert target.read_text("utf-8").startswith("<!doctype html>")
+
+
+def test_a_report_that_cannot_be_written_is_the_users_to_mend(run, runs_root, tmp_path):
+    (tmp_path / "file").write_text("in the way")
+    ran = run("report", "20260115", "-o", tmp_path / "file" / "r.html")
+    assert ran.code == 2
+    assert "--output" in ran.err
+
+
+def test_figures_and_suites_are_files_too(run, runs_root, tmp_path):
+    target = tmp_path / "roofline.svg"
+    assert run("report", "20260115", "--figure", "roofline", "-o", target).code == 0
+    assert target.read_text("utf-8").startswith("<svg xmlns=")
+    missing = run("report", "20260115", "--figure", "energy", "-o", target)
+    assert missing.code == 2
+    assert "energy was measured" in " ".join(missing.err.split())
+    assert run("report", "--suite").code == 0
+    assert "20260115-093000-rms_norm/report.html" in (runs_root / "suite.html").read_text("utf-8")
+    two = run("report", "20260115", "20260116", "--format", "json", "-o", tmp_path / "s.json")
+    assert two.code == 0
+    assert len(json.loads((tmp_path / "s.json").read_text("utf-8"))["rows"]) == 2
 
 
 def test_tools_list_every_tool(run, runs_root):

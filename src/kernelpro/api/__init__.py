@@ -6,12 +6,20 @@ Every function takes and returns records. Failure of a candidate is a value; ``U
 
 from __future__ import annotations
 
+from kernelpro.api.code import (
+    examples_of,
+    find_symbol,
+    find_usages,
+    index_code,
+    read_code,
+    search_code,
+)
 from kernelpro.api.diagnosis import diagnose, guidance, tools, write_diagnosis
 from kernelpro.api.evaluation import evaluate, lint, profile
 from kernelpro.api.external import ask, finish, start, tell
 from kernelpro.api.machine import calibrate, doctor, unusable
 from kernelpro.api.optimize import optimize, resume
-from kernelpro.api.reporting import render_report, report
+from kernelpro.api.reporting import figure, render_report, report, show_suite, suite_report
 from kernelpro.api.runs import (
     diff_runs,
     export_run,
@@ -29,20 +37,29 @@ __all__ = [
     "diff_runs",
     "doctor",
     "evaluate",
+    "examples_of",
     "export_run",
+    "figure",
     "find_run",
+    "find_symbol",
+    "find_usages",
     "finish",
     "guidance",
+    "index_code",
     "lint",
     "list_runs",
     "optimize",
     "profile",
+    "read_code",
     "render_report",
     "report",
     "resume",
+    "search_code",
     "show_node",
     "show_run",
+    "show_suite",
     "start",
+    "suite_report",
     "tell",
     "tools",
     "unusable",

@@ -1,14 +1,17 @@
-"""Reports of stored runs: one HTML file, Markdown, or JSON."""
+"""Reports of stored runs as files: one run, a suite of runs, or a single figure."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Literal
 
-from kernelpro.api.runs import find_run, show_run
-from kernelpro.errors import MachineError, UserError
+from kernelpro.api.runs import find_run, runs_folder, show_node, show_run
+from kernelpro.errors import UserError
 from kernelpro.schema.codec import dumps
+from kernelpro.store.sqlite import DATABASE
 from kernelpro.views.run import Run
+from kernelpro.views.suite_view import SuiteView, suite_view
 
 ReportFormat = Literal["html", "markdown", "json"]
 SUFFIX = {"html": ".html", "markdown": ".md", "json": ".json"}
@@ -38,9 +41,80 @@ def report(
     """Write a run's report, by default ``report.<suffix>`` in its folder; returns the path."""
     folder = find_run(run, runs_root=runs_root)
     text = render_report(show_run(folder), format)
-    target = Path(output) if output is not None else folder / f"report{SUFFIX[format]}"
+    return _write(output or folder / f"report{SUFFIX[format]}", text.encode("utf-8"))
+
+
+def suite_report(
+    runs: Sequence[Path | str] = (), format: ReportFormat = "html", *,
+    output: Path | str | None = None, runs_root: Path | str | None = None,
+) -> Path:  # fmt: skip
+    """Write one report of many runs (default: all under ``runs_root``); returns the path.
+
+    It links to ``<run>/report.html``, so it belongs into the folder of runs, its default place.
+    """
+    root = runs_folder(runs_root)
+    view = show_suite(runs, runs_root=root)
+    return _write(output or root / f"suite{SUFFIX[format]}", _suite_text(view, format).encode())
+
+
+def show_suite(
+    runs: Sequence[Path | str] = (), *, runs_root: Path | str | None = None
+) -> SuiteView:
+    """The distribution of many runs' speed-ups; ``UserError`` if there is no run."""
+    root = runs_folder(runs_root)
+    folders = [find_run(run, runs_root=root) for run in runs] or sorted(
+        path.parent for path in root.glob(f"*/{DATABASE}")
+    )
+    if not folders:
+        raise UserError(f"There are no runs under {root}. Start one: kernelpro optimize PROBLEM")
+    return suite_view(_loaded(folders))
+
+
+def figure(
+    run: Path | str, name: str, output: Path | str, *, node: str | None = None,
+    dark: bool = False, runs_root: Path | str | None = None,
+) -> Path:  # fmt: skip
+    """Write one figure of a run as ``.svg`` or ``.png`` (by the suffix); returns the path.
+
+    ``node``: the attempt for figures of one attempt; default the best. ``UserError`` if the run
+    has no evidence for the figure, or PNG needs a package that is not installed.
+    """
+    from kernelpro.report import figures
+
+    target = Path(output)
+    if target.suffix not in {".svg", ".png"}:
+        raise UserError(f"A figure is written as .svg or .png, not {target.name!r}")
+    found = show_run(run, runs_root=runs_root)
+    if node is not None:
+        show_node(found, node)
+    text = figures.figure(found, name, node_id=node, dark=dark)
+    return _write(target, figures.png(text) if target.suffix == ".png" else text.encode("utf-8"))
+
+
+def _suite_text(view: SuiteView, format: ReportFormat) -> str:
+    from kernelpro.report import suite
+
+    if format == "html":
+        return suite.suite_html(view)
+    if format == "markdown":
+        return suite.suite_markdown(view)
+    return dumps(suite.suite_json(view), indent=2) + "\n"
+
+
+def _loaded(folders: Sequence[Path]) -> Iterator[tuple[str, Run]]:
+    for folder in folders:
+        yield folder.name, show_run(folder)
+
+
+def _write(output: Path | str, content: bytes) -> Path:
+    """Make the folder if need be; a place that cannot be written is the user's to change."""
+    target = Path(output)
     try:
-        target.write_text(text, encoding="utf-8")
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(content)
     except OSError as error:
-        raise MachineError(f"The report could not be written to {target}: {error}") from error
+        raise UserError(
+            f"The report cannot be written to {target} ({error.strerror}). "
+            "Choose another place with --output"
+        ) from error
     return target

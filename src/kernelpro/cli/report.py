@@ -1,4 +1,4 @@
-"""``kernelpro report``: a stored run as a file to read or send."""
+"""``kernelpro report``: stored runs as files to read or send."""
 
 from __future__ import annotations
 
@@ -9,10 +9,29 @@ import typer
 
 from kernelpro.cli import options
 from kernelpro.cli.output import choice
+from kernelpro.errors import UserError
+
+EXAMPLES = """\
+\b
+Examples:
+  kernelpro report
+  kernelpro report 20260115 --format markdown
+  kernelpro report latest --figure roofline -o roofline.png
+  kernelpro report --suite
+  kernelpro report RUN RUN RUN -o suite.html
+"""
 
 
 def report(
-    run: options.Run = "latest",
+    runs_named: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[RUN]...",
+            help="Run folder, run id, the beginning of one, or 'latest' (the default). "
+            "Several: one report of them all.",
+            show_default=False,
+        ),
+    ] = None,
     format: Annotated[
         str, typer.Option(metavar="html|markdown|json", help="What to write.")
     ] = "html",
@@ -22,19 +41,42 @@ def report(
             "--output", "-o", metavar="FILE", help="Where; default: report.* in the run folder."
         ),
     ] = None,
+    suite: Annotated[
+        bool, typer.Option("--suite", help="One report of every run: the spread of speed-ups.")
+    ] = False,
+    figure: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="One figure instead, as .svg or .png: progress, tree, roofline, energy, timing, "
+            "histogram, rounds or mix.",
+        ),
+    ] = None,
+    node: Annotated[
+        str | None,
+        typer.Option(metavar="ID", help="Attempt of timing, histogram, rounds, mix; default best."),
+    ] = None,
+    dark: Annotated[bool, typer.Option("--dark", help="The figure on a dark ground.")] = False,
     runs: options.Runs = None,
 ) -> None:
     """Write the report of RUN: one self-contained file that needs no network. Prints its path."""
     from kernelpro import api
     from kernelpro.api.reporting import ReportFormat
 
-    chosen = choice(format, ReportFormat, "--format")
-    typer.echo(api.report(run, chosen, output=output, runs_root=runs))
+    chosen, named = choice(format, ReportFormat, "--format"), runs_named or []
+    if figure is not None:
+        if suite or len(named) > 1:
+            raise UserError("--figure draws one run; name one RUN and leave --suite out")
+        target = output or Path(f"{figure}.svg")
+        run = named[0] if named else "latest"
+        typer.echo(api.figure(run, figure, target, node=node, dark=dark, runs_root=runs))
+    elif suite or len(named) > 1:
+        typer.echo(api.suite_report(named, chosen, output=output, runs_root=runs))
+    else:
+        run = named[0] if named else "latest"
+        typer.echo(api.report(run, chosen, output=output, runs_root=runs))
 
 
 def register(app: typer.Typer) -> None:
     """Add the command to ``app``."""
-    app.command(
-        short_help="Write a run as one file to read.",
-        epilog="\b\nExamples:\n  kernelpro report\n  kernelpro report 20260115 --format markdown\n",
-    )(report)
+    app.command(short_help="Write runs as one file to read.", epilog=EXAMPLES)(report)

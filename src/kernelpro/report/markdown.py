@@ -51,7 +51,8 @@ def fenced(text: str, language: str) -> str:
     return f"{fence}{language}\n{printable(text).rstrip()}\n{fence}"
 
 
-def _table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+def markdown_table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A table of cells that are Markdown already."""
     lines = ["| " + " | ".join(heads) + " |", "|" + " --- |" * len(heads)]
     return "\n".join([*lines, *("| " + " | ".join(row) + " |" for row in rows)])
 
@@ -87,7 +88,7 @@ def _timing(summary: RunSummary) -> str:
         ("torch.compile", summary.compile_us),
         ("this kernel", summary.latency_us),
     )
-    return _table(
+    return markdown_table(
         ("Version", "Median", "Speed-up"),
         [
             (name, duration(value), times(summary.eager_us / value) if summary.eager_us else "–")
@@ -99,7 +100,7 @@ def _timing(summary: RunSummary) -> str:
 
 def _checks(outcome: Outcome) -> str:
     word = {True: "passed", False: "**failed**", None: "not run"}
-    return _table(
+    return markdown_table(
         ("Check", "Result", "Detail"),
         [(cell(plain(c.check)), word[c.passed], cell(c.detail)) for c in outcome.integrity],
     )
@@ -116,7 +117,7 @@ def _advice(run: Run) -> str:
     rows = tools_view(run)
     if not rows:
         return "No tool had anything to say."
-    return _table(
+    return markdown_table(
         ("Tool", "Given", "Followed", "Accepted", "Mean gain"),
         [
             (
@@ -130,7 +131,7 @@ def _advice(run: Run) -> str:
 
 def _attempts(run: Run) -> str:
     views = [candidate_view(run, node_id) for node_id in run.nodes]
-    return _table(
+    return markdown_table(
         ("Attempt", "From", "What", "Result", "Wall time"),
         [
             (

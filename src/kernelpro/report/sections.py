@@ -41,9 +41,9 @@ PROGRESS_CAPTION = (
     "winner and its ancestors."
 )
 ROOFLINE_CAPTION = (
-    "All versions do the same work, so they belong on one vertical; candidates are spread around "
-    "it in order of evaluation. Higher is faster. Bars are the baselines; rings joined by a line "
-    "lead to the best, the filled circle."
+    "All versions do the same work, so they belong on the dashed vertical; candidates are spread "
+    "to its right in order of evaluation. Higher is faster. Bars are the baselines; rings joined "
+    "by a line lead to the best, the filled circle."
 )
 
 

@@ -134,7 +134,7 @@ class StoredRun:
         """The few events that are needed whole. Asks follow in :meth:`_open_asks`."""
         rows = self._store.query(
             "SELECT seq FROM event WHERE seq > ? AND seq <= ? "
-            "AND kind NOT IN ('node_finished', 'asked') ORDER BY seq",
+            "AND kind IN ('run_started', 'remeasured', 'resumed', 'stopped') ORDER BY seq",
             (self.seq, last),
         )
         for (seq,) in rows:

@@ -14,14 +14,16 @@ from kernelpro.views.thinning import thinned
 
 MAX_POINTS = 500
 """Candidates drawn: more than pixels can tell apart."""
+EDGE = 10
+"""Pixels kept free at both ends of the candidates' band."""
 RADIUS = {"candidate": 3.0, "path": 4.0, "best": 6.0}
 
 
 def roofline_chart(view: RooflineView, width: int, *, href: str = "#{}") -> Markup:
     """Ceilings, and every version at the problem's own intensity.
 
-    All versions do the same work, so they share one abscissa: candidates are spread sideways
-    around it, in order of evaluation, so that they do not hide each other.
+    All versions do the same work, so they share one abscissa: candidates are spread to the right
+    of it, in order of evaluation, so that they do not hide each other.
     """
     height, left, right, top, bottom = 420, 62, 20, 20, 44
     rates = [p.flops_per_s for p in view.points] or [view.attainable]
@@ -29,7 +31,7 @@ def roofline_chart(view: RooflineView, width: int, *, href: str = "#{}") -> Mark
     x = Scale(low_x, max(view.intensity, view.ridge) * 12, left, width - right, log=True)
     y = Scale(min(*rates, view.attainable) / 4, view.peak_flops * 2.2, height - bottom, top,
               log=True)  # fmt: skip
-    at, band = x(view.intensity), min(64.0, (width - left) * 0.09)
+    at, band = x(view.intensity), min(150.0, (width - left) * 0.18)
     drawn = [
         [part for t in decade_ticks(x.low, x.high) for part in (
             line(x(t), top, x(t), height - bottom, "grid"),
@@ -41,8 +43,9 @@ def roofline_chart(view: RooflineView, width: int, *, href: str = "#{}") -> Mark
         label(left, top - 6, "FLOP/s", "note"),
         _roof(view, x, y),
         line(at, y(view.attainable), at, height - bottom, "rule-dashed"),
+        line(at, y(view.attainable), at + band, y(view.attainable), "rule-dashed"),
         _candidates(view, at, band, y, href),
-        _labels(view, at + band, y),
+        _labels(view, at + band + 8, y),
     ]  # fmt: skip
     best = next((p for p in view.points if p.kind == "best"), None)
     text = f"Roofline: the problem is {view.bound}-bound on this device" + (
@@ -83,15 +86,15 @@ def _candidates(
     """Baselines as bars across the band, candidates as dots, the best and its ancestors joined."""
     baselines = [p for p in view.points if p.kind == "baseline"]
     tried = [p for p in view.points if p.kind != "baseline"]
-    step = 2 * band / max(1, len(tried) - 1)
-    place = {p.name: (at - band + k * step if len(tried) > 1 else at, y(p.flops_per_s))
+    step = (band - 2 * EDGE) / max(1, len(tried) - 1)
+    place = {p.name: (at + EDGE + k * step, y(p.flops_per_s))
              for k, p in enumerate(tried)}  # fmt: skip
     path = [place[p.name] for p in tried if p.kind in {"path", "best"}]
     shown = thinned(tried, MAX_POINTS, value=lambda p: p.flops_per_s,
                     keep=lambda p: p.kind != "candidate")  # fmt: skip
     return [
         *(element("g", element("title", _spoken(p)),
-                  line(at - band - 10, y(p.flops_per_s), at + band + 10, y(p.flops_per_s),
+                  line(at, y(p.flops_per_s), at + band, y(p.flops_per_s),
                        "rung-baseline")) for p in baselines),
         polyline(path, "roof-path") if len(path) > 1 else None,
         *(_dot(p, *place[p.name], href) for p in shown if p.kind != "best"),
@@ -123,5 +126,5 @@ def _labels(view: RooflineView, x: float, y: Scale) -> list[Markup]:
     drawn, last = [], -math.inf
     for at, text, class_ in named:
         last = max(at, last + 17)
-        drawn.append(label(x + 18, last + 4, text, class_))
+        drawn.append(label(x, last + 4, text, class_))
     return drawn
