@@ -37,5 +37,5 @@ def test_commands_in_the_text_exist(page):
     known = {" ".join(words) for words in commands()}
     blocks = re.findall(r"(?ms)^```(?:sh|text)\n(.*?)^```", page.read_text("utf-8"))
     text = "\n".join(blocks)
-    for shown in re.findall(r"^(?:\$ )?kernelpro ((?:runs )?[a-z]+)\b", text, flags=re.M):
+    for shown in re.findall(r"^(?:\$ )?kernelpro ((?:(?:runs|code) )?[a-z]+)\b", text, flags=re.M):
         assert shown in known, f"{page.name} shows 'kernelpro {shown}'"

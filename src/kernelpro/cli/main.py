@@ -15,7 +15,7 @@ from typing import Annotated
 import typer
 
 from kernelpro import __version__, environ
-from kernelpro.cli import diagnose, evaluate, external, machine, optimize, report, runs
+from kernelpro.cli import code, diagnose, evaluate, external, machine, optimize, report, runs
 from kernelpro.errors import KernelproError
 from kernelpro.text import printable
 
@@ -47,6 +47,7 @@ app = typer.Typer(
 for group in (optimize, evaluate, diagnose, external, report, machine):
     group.register(app)
 app.add_typer(runs.app, name="runs")
+app.add_typer(code.app, name="code")
 
 
 def _version(wanted: bool) -> None:
