@@ -27,6 +27,11 @@ class {wrapper}({entry}):
 '''
 
 
+def build_root(cache_root: Path, source_hash: str) -> Path:
+    """Private build directory of the source with this hash, under any referee."""
+    return cache_root / "builds" / short_hash(source_hash, 32)
+
+
 class Subjects:
     """Makes subjects for one problem on one device, all under the same conditions."""
 
@@ -43,11 +48,11 @@ class Subjects:
         self._config = config
         self._device = device
         self._threads = threads
-        self._builds = cache_root / "builds"
+        self._cache_root = cache_root
 
     def build_root(self, source_hash: str) -> Path:
         """Private build directory of the source with this hash."""
-        return self._builds / short_hash(source_hash, 32)
+        return build_root(self._cache_root, source_hash)
 
     def candidate(self, source: str, source_hash: str) -> Subject:
         """A process for a candidate; nothing of it has run yet."""

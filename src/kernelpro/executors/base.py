@@ -107,21 +107,29 @@ class Timed(NamedTuple):
     submitted_at: float
     received_at: float
 
-    @property
-    def queued_s(self) -> float:
-        """Time it was not being worked on: waiting, travelling, and earlier lost attempts."""
-        return max(0.0, self.received_at - self.submitted_at - self.result.seconds)
-
     def record(self) -> dict[str, Any]:
         """Where and on what it ran, and when, for the record of the result."""
-        place = self.result.place
-        return {
-            "executor": place.executor, "worker": place.worker, "host": place.host,
-            "pid": place.pid, "device": place.device, "model": place.model, "uuid": place.uuid,
-            "attempt": self.result.attempt, "seconds": round(self.result.seconds, 4),
-            "queued_s": round(self.queued_s, 4), "submitted_at": round(self.submitted_at, 3),
-            "received_at": round(self.received_at, 3),
-        }  # fmt: skip
+        return ran_on(
+            self.result.place, attempt=self.result.attempt, seconds=self.result.seconds,
+            submitted_at=self.submitted_at, received_at=self.received_at,
+        )  # fmt: skip
+
+
+def ran_on(
+    place: Place, *, attempt: int, seconds: float, submitted_at: float, received_at: float
+) -> dict[str, Any]:
+    """What the record of a result says about where, on what and when it was found.
+
+    ``submitted_at`` and ``received_at`` are the controller's clock, ``seconds`` the worker's;
+    ``queued_s`` is what is left: waiting, travelling, and earlier attempts that were lost.
+    """
+    return {
+        "executor": place.executor, "worker": place.worker, "host": place.host, "pid": place.pid,
+        "device": place.device, "model": place.model, "uuid": place.uuid, "attempt": attempt,
+        "seconds": round(seconds, 4),
+        "queued_s": round(max(0.0, received_at - submitted_at - seconds), 4),
+        "submitted_at": round(submitted_at, 3), "received_at": round(received_at, 3),
+    }  # fmt: skip
 
 
 class Capacity(NamedTuple):

@@ -94,10 +94,10 @@ class Crew:
 
     def submit(self, job: Job) -> Future[Timed]:
         """See :class:`Executor`."""
-        if self._closing:
-            raise MachineError(f"The executor {self.name} is closed")
         future, text, new = self.accounts.open(job)
-        if new:
+        if new and self._closing:
+            self.accounts.interrupt()
+        elif new:
             self._events.put(partial(self._queue, Waiting(job, text, 1)))
         return future
 

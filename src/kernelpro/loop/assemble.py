@@ -13,6 +13,7 @@ from pathlib import Path
 
 from kernelpro import __version__
 from kernelpro.errors import UserError
+from kernelpro.executors.base import place_of
 from kernelpro.hardware.base import peaks as peaks_of
 from kernelpro.hardware.base import probe
 from kernelpro.loop.base import Collaborators, Profiler, Referee
@@ -76,7 +77,7 @@ def assemble(started: RunStarted, cache_root: Path) -> Collaborators:
     """Strategy, writer and examiner of a run, from the facts it started with."""
     from kernelpro.evaluation.referee import Referee as RealReferee
 
-    writer = writer_of(started.config)
+    writer = writer_of(started.config, cache_root)
     referee = RealReferee(
         started.problem, started.device, started.config.evaluation,
         cache_root=cache_root, peaks=started.peaks,
@@ -84,7 +85,12 @@ def assemble(started: RunStarted, cache_root: Path) -> Collaborators:
     return Collaborators(
         strategy=strategy_of(started.config),
         writer=writer,
-        examiner=InProcess(referee, profiler_of(started, referee), started.config),
+        examiner=InProcess(
+            referee,
+            profiler_of(started, referee),
+            started.config,
+            place_of(started.device, executor="in-process", worker="controller"),
+        ),
     )
 
 
@@ -100,16 +106,18 @@ def strategy_of(config: RunConfig) -> Strategy:
     return strategy
 
 
-def writer_of(config: RunConfig) -> Proposer:
+def writer_of(config: RunConfig, cache_root: Path | None = None) -> Proposer:
     """The writer: ``external``, a registered name, ``name:argument``, or ``provider:model``."""
+    from kernelpro.proposers.llm.assemble import llm_writer
+
     if config.writer == EXTERNAL:
         return ExternalWriter()
     name, _, argument = config.writer.partition(":")
     known = PROPOSERS.names()
     if name in known:
         arguments = [argument] if argument else []
-    elif argument and "llm" in known:
-        name, arguments = "llm", [config.writer]
+    elif argument:
+        return llm_writer(config, cache_root)
     else:
         arguments = []
     writer: Proposer = PROPOSERS.load(name)(*arguments)

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import dataclasses
+import time
 from concurrent.futures import Future
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from kernelpro.errors import MachineError
+from kernelpro.executors.base import Place, ran_on
 from kernelpro.loop.base import Examined, Profiler, Referee
 from kernelpro.schema.candidate import Candidate
 from kernelpro.schema.config import CheckLevel, RunConfig
 from kernelpro.schema.outcome import Outcome
 from kernelpro.schema.profile import Missing, Profile
+
+RAN_ON = "ran_on"
+"""Key of ``Outcome.environment`` that says where and when an evaluation ran."""
 
 Value = TypeVar("Value")
 
@@ -20,19 +26,23 @@ class InProcess:
 
     overlaps = False
 
-    def __init__(self, referee: Referee, profiler: Profiler, config: RunConfig) -> None:
+    def __init__(
+        self, referee: Referee, profiler: Profiler, config: RunConfig, place: Place | None = None
+    ) -> None:
+        """place: what the record of a result says about where it ran; None = nothing."""
+        self._place = place
         self._referee = referee
         self._profiler = profiler
         self._config = config
 
     def examine(self, candidate: Candidate) -> Future[Examined]:
         """See :class:`Examiner`; returns when it is done."""
-        return finished(
-            examined(
-                self._referee, self._profiler if wants_profile(self._config) else None, candidate,
-                checks=self._config.evaluation.checks, device=self._config.device,
-            )
+        began = time.time()
+        outcome, profile = examined(
+            self._referee, self._profiler if wants_profile(self._config) else None, candidate,
+            checks=self._config.evaluation.checks, device=self._config.device,
         )  # fmt: skip
+        return finished(Examined(self._placed(outcome, began), profile))
 
     def remeasure(self, sources: list[str]) -> list[Outcome]:
         """See :class:`Examiner`."""
@@ -41,6 +51,15 @@ class InProcess:
     def close(self) -> None:
         """End the referee's processes."""
         self._referee.close()
+
+    def _placed(self, outcome: Outcome, began: float) -> Outcome:
+        if self._place is None:
+            return outcome
+        now = time.time()
+        where = ran_on(
+            self._place, attempt=1, seconds=now - began, submitted_at=began, received_at=now
+        )
+        return placed(outcome, where)
 
 
 def examined(
@@ -57,6 +76,11 @@ def examined(
     except MachineError as error:
         lacking = Missing(what="profile", reason=str(error))
         return Examined(outcome, Profile(device=device, kernels=(), missing=(lacking,)))
+
+
+def placed(outcome: Outcome, where: dict[str, Any]) -> Outcome:
+    """The outcome, saying where it was found."""
+    return dataclasses.replace(outcome, environment={**outcome.environment, RAN_ON: where})
 
 
 def wants_profile(config: RunConfig) -> bool:
