@@ -28,6 +28,8 @@ class Delivery(NamedTuple):
     verdict: Verdict
     job_id: str | None
     reason: str
+    seconds: float = 0.0
+    """The worker's time, where the result is one of ours."""
 
 
 class _Open(NamedTuple):
@@ -132,13 +134,13 @@ class Accounts:
     def _answer(self, known: _Open, result: JobResult) -> Delivery:
         if result.error is None:
             self._close(known)
-            return Delivery("counted", result.job_id, "")
+            return Delivery("counted", result.job_id, "", result.seconds)
         if result.error.kind == "machine":
             self._losses[result.job_id] += 1
             if self._losses[result.job_id] < MAX_ATTEMPTS:
-                return Delivery("retry", result.job_id, result.error.message)
+                return Delivery("retry", result.job_id, result.error.message, result.seconds)
         self._close(known)
-        return Delivery("failed", result.job_id, result.error.message)
+        return Delivery("failed", result.job_id, result.error.message, result.seconds)
 
     def _close(self, known: _Open) -> None:
         del self._open[known.job.id]
