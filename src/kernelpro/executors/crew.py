@@ -103,9 +103,9 @@ class Crew:
 
     def capacity(self) -> Capacity:
         """See :class:`Executor`."""
-        device = [s for s in self._seats if s.slot.pool == "device" and s.state != "broken"]
+        device = [seat for seat in self._seats if seat.slot.pool == "device"]
         return Capacity(
-            workers=len(device),
+            workers=sum(seat.state in ("idle", "busy") for seat in device),
             busy=sum(seat.state == "busy" for seat in device),
             waiting=len(self._queues["device"]),
             builders=sum(seat.slot.pool == "cpu" for seat in self._seats),
