@@ -5,29 +5,22 @@ Everything is in the run folder, so each call may come from another process, or 
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from kernelpro import environ
 from kernelpro.api.evaluation import load, read_candidate
 from kernelpro.api.optimize import EXTERNAL, budget_of, write_results
 from kernelpro.api.runs import find_run, runs_folder, show_run
 from kernelpro.errors import UserError
-from kernelpro.schema.candidate import Mode, Proposal
+from kernelpro.schema.candidate import Mode
 from kernelpro.schema.config import EvaluationConfig, RunConfig
 from kernelpro.schema.event import NodeFinished
 from kernelpro.schema.guidance import Guidance
 from kernelpro.schema.outcome import Outcome
 from kernelpro.schema.problem import Precision
-from kernelpro.schema.proposal_request import ProposalRequest
 from kernelpro.schema.result import RunResult
 from kernelpro.schema.search import StopReason
-from kernelpro.store.sqlite import RunStore
-
-if TYPE_CHECKING:
-    from kernelpro.loop.session import Session
 
 
 class Started(NamedTuple):
@@ -97,22 +90,22 @@ def start(
 
 
 def ask(run: Path | str, *, count: int = 1, runs_root: Path | str | None = None) -> list[Request]:
-    """The open requests of a run; makes up to ``count`` new ones if none is open.
+    """The open requests of a run, and as many new ones as make ``count``.
 
-    Empty if the run is over: its budget is used up, or the search has nothing left to expand.
+    Asking again gives the same requests until they are answered. Empty if the run is over: its
+    budget is used up, or the search has nothing left to expand.
     """
+    from kernelpro.loop import turns
     from kernelpro.proposers.external import request_text
 
     folder = _external(run, runs_root)
-    with _session(folder) as session:
-        requests = [] if session.state.stopped else session.requests(count)
-        return [
-            Request(
-                run_id=folder.name, request=request.ask.id, parent=request.ask.parent_id,
-                mode=request.ask.mode, prompt=request_text(request),
-            )
-            for request in requests
-        ]  # fmt: skip
+    return [
+        Request(
+            run_id=folder.name, request=request.ask.id, parent=request.ask.parent_id,
+            mode=request.ask.mode, prompt=request_text(request),
+        )
+        for request in turns.ask(folder, count)
+    ]  # fmt: skip
 
 
 def tell(
@@ -130,57 +123,40 @@ def tell(
     answer's outcome again and evaluates nothing. An answer that uses up the budget ends the run:
     the finalists are measured again, and ``best.py`` and the report are written.
     """
+    from kernelpro.loop import turns
     from kernelpro.loop.run import opened
     from kernelpro.loop.stopping import reason_to_stop
-    from kernelpro.proposers.external import ExternalWriter
 
     folder, source = _external(run, runs_root), read_candidate(candidate)
-    if request is not None and (answered := _answered(folder, request)) is not None:
+    if (answered := _answered(folder, request)) is not None:
         return answered
     with opened(folder, cache_root=environ.cache_root()) as controller:
-        session = controller.session
-        wanted = _chosen(request, [] if session.state.stopped else session.requests(1))
-        proposal = Proposal(
-            source=source, mode=wanted.ask.mode, title=title or _title(candidate, wanted),
-            rationale=rationale, writer=EXTERNAL,
-        )  # fmt: skip
-        controller.writer = ExternalWriter(proposal)
-        finished = controller.finish(wanted, proposal)
-        best = session.state.strategy.best()
-        if reason_to_stop(session.state, session.elapsed_s()) is None:
+        state = controller.state
+        # Another process may have answered while this one waited to get in.
+        if (answered := _answered(folder, request)) is not None:
+            return answered
+        requests = [] if state.stopped else controller.session.requests(1)
+        wanted = _chosen(request, [r.ask.id for r in requests])
+        named = title or (candidate.name if isinstance(candidate, Path) else "")
+        finished = turns.tell_to(
+            controller, source, ask_id=wanted, title=named, rationale=rationale
+        )
+        best = state.strategy.best()
+        over = reason_to_stop(state, controller.session.elapsed_s())
+        if over is None:
             return _told(folder, finished, best)
-        result = controller.run()
+        result = controller.conclude(lambda: over)
     write_results(result)
     return _told(folder, finished, best)._replace(stopped=result.stop_reason)
 
 
 def finish(run: Path | str, *, runs_root: Path | str | None = None) -> RunResult:
     """End a run of :func:`start` now: measure the finalists again, write best file and report."""
-    from kernelpro.loop.outcome_of_run import result_of
-    from kernelpro.loop.run import opened
+    from kernelpro.loop import turns
 
-    folder = _external(run, runs_root)
-    with opened(folder, cache_root=environ.cache_root()) as controller:
-        controller.remeasure_finalists()
-        stopped = controller.session.stop("exhausted", "ended by its writer")
-        result = result_of(controller.state, folder, stopped)
+    result = turns.conclude(_external(run, runs_root), cache_root=environ.cache_root())
     write_results(result)
     return result
-
-
-@contextlib.contextmanager
-def _session(folder: Path) -> Iterator[Session]:
-    """The run open for writing, without the processes that judging needs."""
-    from kernelpro.loop.assemble import strategy_of
-    from kernelpro.loop.run import started_of
-    from kernelpro.loop.session import Session
-    from kernelpro.loop.state import RunState
-
-    started = started_of(folder)
-    with RunStore.open(folder, writable=True) as store:
-        session = Session(store, RunState(started, strategy_of(started.config), store.event))
-        session.replay()
-        yield session
 
 
 def _external(run: Path | str, runs_root: Path | str | None) -> Path:
@@ -196,24 +172,22 @@ def _external(run: Path | str, runs_root: Path | str | None) -> Path:
     return folder
 
 
-def _chosen(number: int | None, requests: list[ProposalRequest]) -> ProposalRequest:
-    by_id = {request.ask.id: request for request in requests}
-    if not by_id:
-        raise UserError("The run is over: its budget is used up, or nothing is left to expand")
-    if number is None and len(by_id) == 1:
-        return requests[0]
-    if number is None:
-        raise UserError(f"Several requests are open, {sorted(by_id)}: say which one (--request)")
-    if number not in by_id:
-        raise UserError(f"Request {number} is not open; open: {sorted(by_id)}. See kernelpro ask")
-    return by_id[number]
+def _chosen(number: int | None, open_asks: list[int]) -> int:
+    if not open_asks:
+        raise UserError(
+            "The run is over: its budget is used up, or nothing is left to expand. Its result: "
+            "kernelpro report RUN"
+        )
+    if number is None and len(open_asks) > 1:
+        raise UserError(f"Several requests are open, {open_asks}: say which one you answer")
+    if number is not None and number not in open_asks:
+        raise UserError(f"Request {number} is not open; open: {open_asks}. See kernelpro ask")
+    return open_asks[0] if number is None else number
 
 
-def _title(candidate: Path | str, request: ProposalRequest) -> str:
-    return candidate.name if isinstance(candidate, Path) else f"Answer to {request.ask.id}"
-
-
-def _answered(folder: Path, request: int) -> Told | None:
+def _answered(folder: Path, request: int | None) -> Told | None:
+    if request is None:
+        return None
     run = show_run(folder)
     for finished in run.nodes.values():
         if finished.tell.ask_id == request:

@@ -182,10 +182,13 @@ def _client(model: Model, key: str | None) -> Any:
         return BedrockConverseModel(model.name)
     require("openai", extra="llm", purpose=f"The model {model.id}")
     from pydantic_ai.models.openai import OpenAIChatModel
+    from pydantic_ai.profiles.openai import OpenAIModelProfile
     from pydantic_ai.providers.openai import OpenAIProvider
 
     provider = OpenAIProvider(base_url=model.url, api_key=key or "none")
-    return OpenAIChatModel(model.name, provider=provider)
+    # Where the end of the connection is the end of the reply, a dead server looks done.
+    strict = OpenAIModelProfile(openai_chat_streaming_requires_finish_reason=True)
+    return OpenAIChatModel(model.name, provider=provider, profile=strict)
 
 
 def _messages(request: ChatRequest) -> list[Any]:

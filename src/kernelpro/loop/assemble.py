@@ -19,8 +19,8 @@ from kernelpro.hardware.base import probe
 from kernelpro.loop.base import Collaborators, Profiler, Referee
 from kernelpro.loop.budget import check_budget
 from kernelpro.loop.examining import InProcess
-from kernelpro.loop.external import EXTERNAL, ExternalWriter
 from kernelpro.proposers.base import PROPOSERS, Proposer
+from kernelpro.proposers.llm.assemble import llm_writer
 from kernelpro.schema.candidate import Candidate
 from kernelpro.schema.config import RunConfig
 from kernelpro.schema.event import RunStarted
@@ -108,10 +108,6 @@ def strategy_of(config: RunConfig) -> Strategy:
 
 def writer_of(config: RunConfig, cache_root: Path | None = None) -> Proposer:
     """The writer: ``external``, a registered name, ``name:argument``, or ``provider:model``."""
-    from kernelpro.proposers.llm.assemble import llm_writer
-
-    if config.writer == EXTERNAL:
-        return ExternalWriter()
     name, _, argument = config.writer.partition(":")
     known = PROPOSERS.names()
     if name in known:

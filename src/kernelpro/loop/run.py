@@ -21,10 +21,10 @@ from kernelpro.loop.assemble import (
 from kernelpro.loop.base import Listener
 from kernelpro.loop.budget import check_budget
 from kernelpro.loop.controller import Controller
-from kernelpro.loop.external import EXTERNAL
 from kernelpro.loop.outcome_of_run import result_of
 from kernelpro.loop.session import Session
 from kernelpro.loop.state import RunState
+from kernelpro.proposers.external import EXTERNAL
 from kernelpro.schema.config import Budget, RunConfig
 from kernelpro.schema.event import Resumed, RunStarted, Stopped
 from kernelpro.schema.problem import Problem

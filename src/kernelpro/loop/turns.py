@@ -1,6 +1,6 @@
 """A run taken one turn at a time: ask for a request, tell a candidate, conclude.
 
-For writers outside (:mod:`loop.external`), but any unfinished run may be driven so.
+For writers outside (:mod:`proposers.external`), but any unfinished run may be driven so.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from kernelpro.errors import UserError
 from kernelpro.loop.assemble import Assemble, assemble, strategy_of
 from kernelpro.loop.base import Listener
 from kernelpro.loop.controller import Controller
-from kernelpro.loop.external import EXTERNAL
 from kernelpro.loop.run import finished_result, opened, started_of
 from kernelpro.loop.session import Session
 from kernelpro.loop.state import RunState
 from kernelpro.loop.stopping import reason_to_stop
+from kernelpro.proposers.external import EXTERNAL
 from kernelpro.schema.candidate import Proposal
 from kernelpro.schema.event import NodeFinished
 from kernelpro.schema.proposal_request import ProposalRequest
@@ -26,7 +26,7 @@ from kernelpro.store.sqlite import RunStore
 
 
 def ask(folder: Path | str, count: int = 1) -> list[ProposalRequest]:
-    """The open requests, or up to ``count`` new ones; empty = the run is over.
+    """The open requests, and as many new ones as make ``count``; empty = the run is over.
 
     Asking again before telling gives the same requests.
     """
@@ -37,7 +37,10 @@ def ask(folder: Path | str, count: int = 1) -> list[ProposalRequest]:
         session = Session(store, state)
         session.replay()
         over = state.stopped is not None or reason_to_stop(state, session.elapsed_s()) is not None
-        return [] if over else session.requests(count)
+        if over:
+            return []
+        requests = session.requests(count)
+        return [*requests, *session.more_requests(count - len(requests))]
 
 
 def tell(

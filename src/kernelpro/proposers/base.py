@@ -66,6 +66,7 @@ PROPOSERS = Registry(
     {
         "playbook": "kernelpro.proposers.playbook.writer:PlaybookWriter",
         "external": "kernelpro.proposers.external:ExternalWriter",
+        "replay": "kernelpro.proposers.replay:ReplayWriter",
     },
 )
 """Name -> class; constructed with no arguments by ``loop.assemble``."""

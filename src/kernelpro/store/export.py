@@ -36,11 +36,31 @@ def export_jsonl(store: RunStore, stream: IO[str]) -> int:
     return count
 
 
+def read_jsonl(stream: IO[str]) -> Iterator[Event]:
+    """The events in what :func:`export_jsonl` wrote; ``UserError`` names a line that is wrong."""
+    for number, line in _body(stream):
+        if "blob" not in line:
+            yield _event(number, line)[1]
+
+
 def import_jsonl(stream: IO[str], folder: Path | str) -> int:
     """Make a run folder from what :func:`export_jsonl` wrote; returns the number of events.
 
     ``UserError`` names the line that is not part of such a file.
     """
+    lines = _body(stream)
+    with RunStore.create(folder) as store:
+        for number, line in lines:
+            if "blob" in line:
+                _import_blob(store, number, line)
+            else:
+                at, event = _event(number, line)
+                store.append(event, at=at)
+        return store.last_seq
+
+
+def _body(stream: IO[str]) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The lines after the header, which is checked at once."""
     lines = _parsed(stream)
     _, header = next(lines, (1, {}))
     if header.get("format") != FORMAT:
@@ -50,23 +70,18 @@ def import_jsonl(stream: IO[str], folder: Path | str) -> int:
             f"The file has event version {header.get('version')}; this kernelpro reads "
             f"{EVENT_VERSION}"
         )
-    with RunStore.create(folder) as store:
-        for number, line in lines:
-            if "blob" in line:
-                _import_blob(store, number, line)
-            else:
-                _import_event(store, number, line)
-        return store.last_seq
+    return lines
 
 
-def _import_event(store: RunStore, number: int, line: dict[str, Any]) -> None:
+def _event(number: int, line: dict[str, Any]) -> tuple[str, Event]:
+    """Time and event of a line."""
     try:
         kind = EVENT_TYPES[line["event"]["kind"]]
         event = cast(Event, from_jsonable(kind, line["event"]))
         at = str(line["at"])
     except (KeyError, TypeError, ValueError) as error:
         raise UserError(f"Line {number} holds no valid event: {error}") from error
-    store.append(event, at=at)
+    return at, event
 
 
 def _import_blob(store: RunStore, number: int, line: dict[str, Any]) -> None:

@@ -1,0 +1,1 @@
+"""The writer made of chat models: one role per file, one way to call them all."""
