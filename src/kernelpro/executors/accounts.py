@@ -10,26 +10,22 @@ import threading
 import time
 from collections import Counter, deque
 from concurrent.futures import Future
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 from kernelpro.errors import MachineError, UserError
-from kernelpro.executors.base import MAX_ATTEMPTS, Job, JobResult, Timed
+from kernelpro.executors.base import (
+    MAX_ATTEMPTS,
+    Delivery,
+    Health,
+    Job,
+    JobResult,
+    Timed,
+    WorkerHealth,
+)
 from kernelpro.executors.envelope import Rejected, digest_of, seal, unseal
 
-Verdict = Literal["counted", "failed", "retry", "duplicate", "foreign", "corrupt"]
-"""``failed``: counted as an error of the job; ``retry``: its worker's trouble, try another one."""
 KEPT = 200
 """Deliveries that did not count, kept with their reasons."""
-
-
-class Delivery(NamedTuple):
-    """What became of one result."""
-
-    verdict: Verdict
-    job_id: str | None
-    reason: str
-    seconds: float = 0.0
-    """The worker's time, where the result is one of ours."""
 
 
 class _Open(NamedTuple):
@@ -126,6 +122,11 @@ class Accounts:
         if known is not None and not known.future.done():
             known.future.set_exception(error)
 
+    def health(self, workers: tuple[WorkerHealth, ...], problems: tuple[str, ...]) -> Health:
+        """The executor's health, with what was delivered to it."""
+        with self._lock:
+            return Health(workers, problems, dict(self.verdicts), tuple(self.set_aside))
+
     def interrupt(self) -> None:
         """End every open job as interrupted."""
         for job_id in self.open_ids():
@@ -134,13 +135,13 @@ class Accounts:
     def _answer(self, known: _Open, result: JobResult) -> Delivery:
         if result.error is None:
             self._close(known)
-            return Delivery("counted", result.job_id, "", result.seconds)
+            return Delivery("counted", result.job_id, "")
         if result.error.kind == "machine":
             self._losses[result.job_id] += 1
             if self._losses[result.job_id] < MAX_ATTEMPTS:
-                return Delivery("retry", result.job_id, result.error.message, result.seconds)
+                return Delivery("retry", result.job_id, result.error.message)
         self._close(known)
-        return Delivery("failed", result.job_id, result.error.message, result.seconds)
+        return Delivery("failed", result.job_id, result.error.message)
 
     def _close(self, known: _Open) -> None:
         del self._open[known.job.id]

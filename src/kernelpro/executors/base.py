@@ -154,6 +154,18 @@ class WorkerHealth(NamedTuple):
     detail: str = ""
 
 
+Verdict = Literal["counted", "failed", "retry", "duplicate", "foreign", "corrupt"]
+"""``failed``: counted as an error of the job; ``retry``: its worker's trouble, try another one."""
+
+
+class Delivery(NamedTuple):
+    """What became of one result."""
+
+    verdict: Verdict
+    job_id: str | None
+    reason: str
+
+
 class Health(NamedTuple):
     """What works and what does not."""
 
@@ -161,7 +173,9 @@ class Health(NamedTuple):
     problems: tuple[str, ...] = ()
     """What a person should look at, newest last."""
     deliveries: dict[str, int] = {}  # noqa: RUF012  (never changed)
-    """Results by verdict: ``counted``, ``duplicate``, ``rejected`` ..."""
+    """Results by verdict: ``counted``, ``duplicate``, ``foreign`` ..."""
+    set_aside: tuple[Delivery, ...] = ()
+    """The latest that did not count."""
 
 
 class Executor(Protocol):

@@ -114,11 +114,8 @@ class Crew:
 
     def health(self) -> Health:
         """See :class:`Executor`."""
-        return Health(
-            workers=tuple(seat.health() for seat in self._seats),
-            problems=tuple(self._problems),
-            deliveries=dict(self.accounts.verdicts),
-        )
+        workers = tuple(seat.health() for seat in self._seats)
+        return self.accounts.health(workers, tuple(self._problems))
 
     def release(self, share: str) -> None:
         """See :class:`Executor`."""

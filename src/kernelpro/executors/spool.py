@@ -135,7 +135,7 @@ class SpoolExecutor:
         with self._lock:
             workers = tuple(_worker_health(n, seen) for n, seen in sorted(self._workers.items()))
             problems = tuple(self._problems)
-        return Health(workers, problems, dict(self.accounts.verdicts))
+        return self.accounts.health(workers, problems)
 
     def release(self, share: str) -> None:
         """See :class:`Executor`."""
@@ -145,6 +145,8 @@ class SpoolExecutor:
 
     def close(self) -> None:
         """See :class:`Executor`. Jobs that nobody has yet are taken back."""
+        if self._stopping.is_set():
+            return
         self._stopping.set()
         self._thread.join()
         with self._lock:
@@ -207,7 +209,8 @@ class SpoolExecutor:
             else:
                 path.unlink(missing_ok=True)
             if job_id in self._jobs:
-                self._queue.served(self._jobs[job_id].job, delivery.seconds)
+                seconds = time.monotonic() - self._published.get(job_id, time.monotonic())
+                self._queue.served(self._jobs[job_id].job, seconds)
                 self._after(job_id, retry=delivery.verdict == "retry")
 
     def _settled(self, path: Path) -> bool:

@@ -7,6 +7,7 @@ import datetime
 import re
 import secrets
 from collections.abc import Iterable, Iterator
+from functools import partial
 from pathlib import Path
 
 from kernelpro.errors import StoreError, UserError
@@ -29,7 +30,7 @@ from kernelpro.schema.config import Budget, RunConfig
 from kernelpro.schema.event import Resumed, RunStarted, Stopped
 from kernelpro.schema.problem import Problem
 from kernelpro.schema.result import RunResult
-from kernelpro.store.sqlite import RunStore
+from kernelpro.store.sqlite import DATABASE, RunStore
 
 _UNFINISHED = ("interrupted", "error")
 """Stop reasons after which a run goes on without being given more budget."""
@@ -38,8 +39,9 @@ _UNFINISHED = ("interrupted", "error")
 def start_run(
     problem: Problem, config: RunConfig, *, runs_root: Path, cache_root: Path,
     listeners: Iterable[Listener] = (), prepare: Prepare = prepare, assemble: Assemble = assemble,
+    run_id: str | None = None,
 ) -> RunResult:  # fmt: skip
-    """Optimise ``problem`` in a new run folder under ``runs_root``.
+    """Optimise ``problem`` in a new run folder under ``runs_root``, named by ``run_id``.
 
     ``UserError``, ``MachineError`` or ``ProviderError`` end the run; what was recorded stays and
     can be resumed.
@@ -52,7 +54,7 @@ def start_run(
     listeners = tuple(listeners)
     folder = create_run(
         problem, config, runs_root=runs_root, cache_root=cache_root, listeners=listeners,
-        prepare=prepare,
+        prepare=prepare, run_id=run_id,
     )  # fmt: skip
     with opened(folder, cache_root=cache_root, listeners=listeners, assemble=assemble) as loop:
         return loop.run()
@@ -60,13 +62,19 @@ def start_run(
 
 def create_run(
     problem: Problem, config: RunConfig, *, runs_root: Path, cache_root: Path,
-    listeners: Iterable[Listener] = (), prepare: Prepare = prepare,
+    listeners: Iterable[Listener] = (), prepare: Prepare = prepare, run_id: str | None = None,
 ) -> Path:  # fmt: skip
-    """A new run folder that holds the start of the run and nothing else; returns the folder."""
-    run_id = new_run_id(problem.name)
+    """A new run folder that holds the start of the run and nothing else; returns the folder.
+
+    ``run_id``: its name; None = a new one.
+    """
+    run_id = run_id or new_run_id(problem.name)
     started = prepare(problem, config, run_id, cache_root)
     folder = Path(runs_root) / run_id
-    with RunStore.create(folder) as store:
+    # A creation that was killed leaves an empty store behind.
+    killed = (folder / DATABASE).is_file() and not is_begun(folder)
+    make = partial(RunStore.open, writable=True) if killed else RunStore.create
+    with make(folder) as store:
         store.append(started)
     for listener in listeners:
         listener(started)
@@ -144,6 +152,14 @@ def started_of(folder: Path | str) -> RunStarted:
     """The first event of a run: its problem, configuration and device."""
     with RunStore.open(folder) as store:
         return _first(store)
+
+
+def is_begun(folder: Path | str) -> bool:
+    """True if ``folder`` holds a run that can be gone on with: its first event is recorded."""
+    if not (Path(folder) / DATABASE).is_file():
+        return False
+    with RunStore.open(folder) as store:
+        return store.last_seq > 0
 
 
 def new_run_id(problem_name: str) -> str:

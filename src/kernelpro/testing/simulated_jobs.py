@@ -43,13 +43,13 @@ def prepare_job(payload: dict[str, Any], workplace: Workplace) -> RunStarted:
 
 def evaluate_job(payload: dict[str, Any], workplace: Workplace) -> dict[str, Any]:
     """What a source is worth is in its hash: 40 % fail, the rest spread around 1.2x."""
-    time.sleep(cost_s(payload["problem"]["source"]))
+    time.sleep(cost_s(payload["started"]["problem"]["source"]))
     return {"outcome": judged(payload["source"]), "profile": None}
 
 
 def remeasure_job(payload: dict[str, Any], workplace: Workplace) -> list[Outcome]:
     """The same outcomes again."""
-    time.sleep(cost_s(payload["problem"]["source"]))
+    time.sleep(cost_s(payload["started"]["problem"]["source"]))
     return [judged(source) for source in payload["sources"]]
 
 
