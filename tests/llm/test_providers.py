@@ -19,7 +19,7 @@ def test_names():
     assert (model.name, model.url, model.own_machine) == (
         "my/model", "http://gpu-box:8000/v1", False,
     )  # fmt: skip
-    assert parse_model("anthropic:claude-sonnet-4-5").wire == "anthropic"
+    assert parse_model("anthropic:claude-sonnet-4-6").wire == "anthropic"
 
 
 @pytest.mark.parametrize(
@@ -40,13 +40,13 @@ def test_wrong_names_are_explained(name, said):
 def test_a_missing_key_names_its_variable(monkeypatch):
     monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
     with pytest.raises(UserError, match="ANTHROPIC_API_KEY"):
-        key_of(parse_model("anthropic:claude-sonnet-4-5"))
+        key_of(parse_model("anthropic:claude-sonnet-4-6"))
     assert key_of(parse_model("ollama:x")) is None
 
 
 def test_keys_are_redacted(monkeypatch):
     monkeypatch.setenv("ANTHROPIC_API_KEY", "unusual-shape-0123456789")
-    assert key_of(parse_model("anthropic:claude-sonnet-4-5")) == "unusual-shape-0123456789"
+    assert key_of(parse_model("anthropic:claude-sonnet-4-6")) == "unusual-shape-0123456789"
     text = redact(
         "key unusual-shape-0123456789, sk-abcdefghijklmnop1234, Bearer abcdefghijklmnop12"
     )
@@ -59,7 +59,7 @@ def test_keys_are_redacted(monkeypatch):
 def test_prices():
     assert price_of(parse_model("ollama:x"))(1000, 1000, 0) == 0.0
     assert price_of(parse_model("compatible:x@http://gpu-box/v1"))(1000, 1000, 0) is None
-    known = price_of(parse_model("anthropic:claude-sonnet-4-5"))
+    known = price_of(parse_model("anthropic:claude-sonnet-4-6"))
     assert known(1_000_000, 0, 0) > known(1_000_000, 0, 900_000) > 0
     assert price_of(parse_model("anthropic:no-such-model"))(1, 1, 0) is None
     assert given_price("3/15")(1_000_000, 1_000_000, 0) == 18.0

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import threading
+from http.server import BaseHTTPRequestHandler, HTTPServer
+
 import pytest
 
 from kernelpro.llm.base import CallFailed, ChatRequest, Rejected, Temporary, Tool, TooLong
@@ -124,8 +128,37 @@ def test_nobody_there():
         gone.chat(ASK)
 
 
-def test_the_stable_part_is_marked_for_caching_only():
+def test_a_plain_server_gets_plain_requests():
     message = Message(author="user", text="stable|new", stable=7)
     with chat_server(Say("x")) as server:
         remote(server).chat(ChatRequest(system="s", messages=(message,), max_tokens=9))
-        assert server.prompt().replace("\n", "").endswith("stable|new")
+    (sent,) = server.requests
+    assert [m["content"] for m in sent["messages"]] == ["s", "stable|new"]
+    known = {"messages", "model", "stream", "stream_options", "max_completion_tokens", "max_tokens"}
+    assert set(sent) <= known
+
+
+def test_the_stable_part_is_marked_where_the_service_caches_what_is_marked(monkeypatch):
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-ant-0123456789abcdef")
+    message = Message(author="user", text="stable|new", stable=7)
+    seen: list[dict] = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            seen.append(json.loads(self.rfile.read(int(self.headers["content-length"]))))
+            self.send_error(400, "enough")
+
+        def log_message(self, *of: object) -> None:
+            pass
+
+    server = HTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.handle_request, daemon=True).start()
+    name = f"anthropic:claude-sonnet-4-6@http://127.0.0.1:{server.server_address[1]}"
+    with pytest.raises(Rejected):
+        RemoteModel(parse_model(name)).chat(
+            ChatRequest(system="s", messages=(message,), max_tokens=9)
+        )
+    server.server_close()
+    first, second = seen[0]["messages"][0]["content"]
+    assert (first["text"], second["text"]) == ("stable|", "new")
+    assert "cache_control" in first

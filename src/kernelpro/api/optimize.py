@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,7 @@ Listener = Callable[[Event], None]
 """Receives every event right after it was recorded."""
 DEFAULT_EVALUATIONS = 30
 EXTERNAL = "external"
+REPLAY = "replay"
 
 
 def optimize(
@@ -31,10 +32,14 @@ def optimize(
     precision: Precision | None = None,
     device: str = "auto",
     model: str = "playbook",
+    models: Mapping[str, str] | None = None,
+    writer_options: Mapping[str, Any] | None = None,
     budget: Budget | None = None,
     evaluations: int | None = None,
     minutes: float | None = None,
     target_speedup: float | None = None,
+    cost_usd: float | None = None,
+    tokens: int | None = None,
     search: str = "mcts",
     search_options: dict[str, Any] | None = None,
     objective: Objective = "latency",
@@ -48,8 +53,11 @@ def optimize(
     """Search for a faster version of ``problem`` until the budget is used up.
 
     ``problem``: a KernelBench file, ``package.module:Class``, or a function or ``nn.Module`` with
-    example ``inputs``. ``model``: ``playbook`` (no key needed) or a plug-in's name. ``budget``
-    overrides ``evaluations`` (30 if no limit is given), ``minutes`` and ``target_speedup``.
+    example ``inputs``. ``model``: ``playbook`` (no key needed), a chat model as
+    ``provider:model``, ``replay:RUN``, or a plug-in's name; ``models`` chooses others by role
+    and ``writer_options`` sets how they work (see ``proposers.llm.settings``). ``budget``
+    overrides ``evaluations`` (30 if no limit is given), ``minutes``, ``target_speedup``,
+    ``cost_usd`` and ``tokens``; the last two are never exceeded.
     ``evaluation``: how the referee works; by default attempts get its fast checks, and the
     finalists, of which one becomes the winner, the full set. The run folder holds every attempt,
     ``best.py`` (if something is faster than eager) and ``report.html``.
@@ -66,14 +74,17 @@ def optimize(
     loaded = load_problem(problem, inputs=inputs, precision=precision)
     config = RunConfig(
         device=resolve_device(device),
-        writer=model,
+        writer=_writer(model, runs_root),
+        models=dict(models or {}),
+        writer_options=dict(writer_options or {}),
         search=search,
         search_options=search_options or {},
         objective=objective,
         arm=arm,
         seed=seed,
         parallel=parallel,
-        budget=budget or budget_of(evaluations, minutes, target_speedup),
+        budget=budget
+        or budget_of(evaluations, minutes, target_speedup, cost_usd=cost_usd, tokens=tokens),
         evaluation=evaluation or EvaluationConfig(checks="fast"),
     )
     result = start_run(
@@ -90,6 +101,8 @@ def resume(
     evaluations: int | None = None,
     minutes: float | None = None,
     target_speedup: float | None = None,
+    cost_usd: float | None = None,
+    tokens: int | None = None,
     runs_root: Path | str | None = None,
     listeners: Sequence[Listener] = (),
 ) -> RunResult:
@@ -102,9 +115,12 @@ def resume(
 
     folder = find_run(run, runs_root=runs_root)
     changed = None
-    if any(limit is not None for limit in (evaluations, minutes, target_speedup)):
+    given = (evaluations, minutes, target_speedup, cost_usd, tokens)
+    if any(limit is not None for limit in given):
         past = show_run(folder).budget
-        changed = budget_of(evaluations, minutes, target_speedup, base=past)
+        changed = budget_of(
+            evaluations, minutes, target_speedup, past, cost_usd=cost_usd, tokens=tokens
+        )
     result = resume_run(
         folder, budget=changed, cache_root=environ.cache_root(), listeners=listeners
     )
@@ -112,19 +128,34 @@ def resume(
     return result
 
 
+def _writer(model: str, runs_root: Path | str | None) -> str:
+    """``model``, with a replayed run's name made a path that later processes find too."""
+    kind, _, recording = model.partition(":")
+    if kind != REPLAY:
+        return model
+    if not recording:
+        raise UserError("Say what to replay: replay:RUN, or replay:FILE of kernelpro runs export")
+    path = Path(recording)
+    found = path if path.is_file() else find_run(recording, runs_root=runs_root)
+    return f"{REPLAY}:{found.resolve()}"
+
+
 def budget_of(
     evaluations: int | None, minutes: float | None, target_speedup: float | None,
-    base: Budget | None = None,
+    base: Budget | None = None, *, cost_usd: float | None = None, tokens: int | None = None,
 ) -> Budget:  # fmt: skip
     """The limits given, over those of ``base``; ``DEFAULT_EVALUATIONS`` if nothing else ends it."""
     if base is None:
-        limited = evaluations is not None or minutes is not None
+        limits = (evaluations, minutes, cost_usd, tokens)
+        limited = any(limit is not None for limit in limits)
         base = Budget(evaluations=None if limited else DEFAULT_EVALUATIONS)
     return dataclasses.replace(
         base,
         evaluations=base.evaluations if evaluations is None else evaluations,
         minutes=base.minutes if minutes is None else minutes,
         target_speedup=base.target_speedup if target_speedup is None else target_speedup,
+        cost_usd=base.cost_usd if cost_usd is None else cost_usd,
+        tokens=base.tokens if tokens is None else tokens,
     )
 
 

@@ -12,18 +12,22 @@ from kernelpro.cli.output import choice, problem_speaks_aside, say, say_json
 from kernelpro.errors import UserError
 
 NOT_ACCEPTED = 1
+EXTERNAL = "external"
 EXAMPLE = """\
 \b
 Example:
   kernelpro start my_op.py                 prints the run id
   kernelpro ask latest > prompt.md         what to write, with advice
-  kernelpro tell latest mine.py            the verdict and what to do next
+  kernelpro tell latest 1 mine.py          the verdict on your answer to request 1
   kernelpro tell latest --end              measure the best again, write best.py
 """
 
 
 def start(
     problem: options.Problem,
+    model: Annotated[
+        str, typer.Option(metavar="external", help="Who writes: you. Others: kernelpro optimize.")
+    ] = EXTERNAL,
     device: options.Device = "auto",
     evaluations: options.Evaluations = None,
     search: options.Search = "mcts",
@@ -36,6 +40,8 @@ def start(
     from kernelpro import api
     from kernelpro.schema.problem import Precision
 
+    if model != EXTERNAL:
+        raise UserError(f"start is for your own candidates: kernelpro optimize --model {model}")
     with problem_speaks_aside():
         started = api.start(
             problem, device=device, evaluations=evaluations, search=search, seed=seed,
@@ -49,13 +55,24 @@ def start(
 
 def ask(
     run: options.Run = "latest",
-    count: Annotated[int, typer.Option(metavar="N", help="Requests to open if none is.")] = 1,
+    count: Annotated[
+        int, typer.Option("--count", "-n", metavar="N", help="How many requests to have open.")
+    ] = 1,
     runs: options.Runs = None,
     json: options.Json = False,
+    markdown: Annotated[
+        bool, typer.Option("--markdown", help="Print the requests as text (the default).")
+    ] = False,
 ) -> None:
-    """Print what RUN wants written next, as Markdown: contract, device, version, advice."""
+    """Print what RUN wants written next, as Markdown: contract, device, version, advice.
+
+    Requests stay open until they are answered, over days and reboots; asking again prints the
+    same ones.
+    """
     from kernelpro import api
 
+    if json and markdown:
+        raise UserError("Choose --json or --markdown")
     with problem_speaks_aside():
         requests = api.ask(run, count=count, runs_root=runs)
     if json:
@@ -68,12 +85,17 @@ def ask(
 
 def tell(
     run: options.Run,
-    candidate: Annotated[
-        Path | None,
-        typer.Argument(metavar="CANDIDATE", help="Your file with class ModelNew."),
+    answer: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[REQUEST] CANDIDATE",
+            help="Number of the request you answer, if several are open, and your file with "
+            "class ModelNew.",
+            show_default=False,
+        ),
     ] = None,
     request: Annotated[
-        int | None, typer.Option(metavar="ID", help="Which request; default: the open one.")
+        int | None, typer.Option(metavar="ID", help="The request's number, said this way.")
     ] = None,
     title: Annotated[str, typer.Option(help="One line: what this version does.")] = "",
     end: Annotated[bool, typer.Option("--end", help="End the run instead.")] = False,
@@ -86,13 +108,14 @@ def tell(
     """
     from kernelpro import api
 
+    number, candidate = _answer(answer or [], request)
     if end == (candidate is not None):
         raise UserError("Give a CANDIDATE, or --end to end the run (one, not both)")
     if candidate is None:
         _end(run, runs, json=json)
         return
     with problem_speaks_aside():
-        told = api.tell(run, candidate, request=request, title=title, runs_root=runs)
+        told = api.tell(run, candidate, request=number, title=title, runs_root=runs)
     if json:
         say_json(told)
     else:
@@ -103,6 +126,20 @@ def tell(
             _say_closing(told.folder)
     if not told.outcome.ok:
         raise typer.Exit(NOT_ACCEPTED)
+
+
+def _answer(words: list[str], request: int | None) -> tuple[int | None, Path | None]:
+    """Request number and file from the words of the command line."""
+    if not words:
+        return request, None
+    *numbers, file = words
+    if len(numbers) > 1 or (numbers and request is not None):
+        raise UserError(f"Say one request and one file, not: {' '.join(words)}")
+    if not numbers:
+        return request, Path(file)
+    if not numbers[0].isdigit():
+        raise UserError(f"{numbers[0]!r} is not the number of a request; see kernelpro ask")
+    return int(numbers[0]), Path(file)
 
 
 def _end(run: str, runs: Path | None, *, json: bool) -> None:

@@ -17,6 +17,7 @@ Examples:
   kernelpro optimize my_op.py --evaluations 60 --target-speedup 3
   kernelpro optimize my_pkg.layers:Fused --device cuda:1 --minutes 20
   kernelpro optimize --resume latest --evaluations 100
+  kernelpro optimize my_op.py --model anthropic:claude-sonnet-4-6 --cost-usd 5
 """
 
 
@@ -28,6 +29,18 @@ def optimize(
     evaluations: options.Evaluations = None,
     minutes: options.Minutes = None,
     target_speedup: options.TargetSpeedup = None,
+    cost_usd: options.CostUsd = None,
+    tokens: options.Tokens = None,
+    model_initial: options.ModelInitial = None,
+    model_repair: options.ModelRepair = None,
+    model_optimize: options.ModelOptimize = None,
+    model_analyst: options.ModelAnalyst = None,
+    model_profile: options.ModelProfile = None,
+    model_memory: options.ModelMemory = None,
+    prompt_tokens: options.PromptTokens = None,
+    reply_tokens: options.ReplyTokens = None,
+    price: options.Price = None,
+    parallel: options.Parallel = 1,
     search: options.Search = "mcts",
     objective: options.Objective = "latency",
     precision: options.Precision = None,
@@ -45,8 +58,19 @@ def optimize(
     given = {
         "device": device, "model": model, "search": search, "seed": seed,
         "objective": _objective(objective), "precision": _precision(precision),
+        "parallel": parallel,
+        "models": _given(
+            initial=model_initial, repair=model_repair, optimize=model_optimize,
+            analyst=model_analyst, profile_analyst=model_profile, memory=model_memory,
+        ),
+        "writer_options": _given(
+            prompt_tokens=prompt_tokens, reply_tokens=reply_tokens, price=price
+        ),
     }  # fmt: skip
-    limits = {"evaluations": evaluations, "minutes": minutes, "target_speedup": target_speedup}
+    limits = {
+        "evaluations": evaluations, "minutes": minutes, "target_speedup": target_speedup,
+        "cost_usd": cost_usd, "tokens": tokens,
+    }  # fmt: skip
     result, view = _run(problem, resume, given, limits, runs, quiet=quiet, plain=plain)
     if json:
         say_json(result)
@@ -79,6 +103,10 @@ def _run(
             result = api.optimize(problem, runs_root=runs, listeners=[view], **given, **limits)
     view.run = api.show_run(result.folder)
     return result, view
+
+
+def _given(**options: Any) -> dict[str, Any]:
+    return {name: value for name, value in options.items() if value is not None}
 
 
 def _objective(value: str) -> Any:

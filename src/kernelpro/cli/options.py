@@ -73,13 +73,56 @@ Resume = Annotated[
 Model = Annotated[
     str,
     typer.Option(
-        metavar="WRITER", help="Who writes: playbook (offline, no key) or a plug-in's name."
+        metavar="WRITER",
+        help="Who writes: playbook (offline, no key), a chat model as provider:model "
+        "(anthropic:..., openai:..., ollama:..., compatible:MODEL@URL), replay:RUN, or a "
+        "plug-in's name.",
     ),
 ]
 Evaluations = Annotated[
     int | None, typer.Option(metavar="N", help="Stop after N evaluations.  [default: 30]")
 ]
 Minutes = Annotated[float | None, typer.Option(metavar="M", help="Stop after M minutes.")]
+ModelInitial = Annotated[
+    str | None, typer.Option(metavar="MODEL", help="Another model for first versions.")
+]
+ModelRepair = Annotated[
+    str | None, typer.Option(metavar="MODEL", help="Another model for repairs.")
+]
+ModelOptimize = Annotated[
+    str | None, typer.Option(metavar="MODEL", help="Another model for improvements.")
+]
+ModelAnalyst = Annotated[
+    str | None,
+    typer.Option(metavar="MODEL|none", help="Model that reads the reference first; none = off."),
+]
+ModelProfile = Annotated[
+    str | None,
+    typer.Option(metavar="MODEL", help="Model for a second opinion on profiles; default off."),
+]
+ModelMemory = Annotated[
+    str | None,
+    typer.Option(metavar="MODEL|none", help="Model that keeps the run's notes; none = off."),
+]
+CostUsd = Annotated[
+    float | None,
+    typer.Option(metavar="USD", help="Never spend more than this on models; stops before it."),
+]
+Tokens = Annotated[
+    int | None, typer.Option(metavar="N", help="Never use more tokens of models than this.")
+]
+Price = Annotated[
+    str | None,
+    typer.Option(
+        metavar="IN/OUT",
+        help="Price in USD per million tokens, for models that the price list does not know.",
+    ),
+]
+PromptTokens = Annotated[
+    int | None, typer.Option(metavar="N", help="Longest prompt; what helps least is cut first.")
+]
+ReplyTokens = Annotated[int | None, typer.Option(metavar="N", help="Longest reply of a model.")]
+Parallel = Annotated[int, typer.Option(metavar="N", help="Requests written side by side (scouts).")]
 TargetSpeedup = Annotated[
     float | None, typer.Option(metavar="X", help="Stop at X times the speed of eager.")
 ]

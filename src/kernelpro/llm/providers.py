@@ -95,7 +95,7 @@ def parse_model(text: str) -> Model:
     if match is None:
         raise UserError(
             f"{text!r} does not name a model. The form is provider:model, for example "
-            "anthropic:claude-sonnet-4-5, ollama:qwen3-coder:30b or "
+            "anthropic:claude-sonnet-4-6, ollama:qwen3-coder:30b or "
             "compatible:my-model@http://host:8000/v1"
         )
     provider, name, url = match[1], match[2], match[3]

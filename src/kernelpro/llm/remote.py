@@ -47,6 +47,7 @@ class RemoteModel:
         self._idle_s = idle_s
         self._first_token_s = first_token_s
         self._client = _client(model, key_of(model))
+        self._marks = model.wire in _MARKED
 
     def cost_usd(self, input_tokens: int, output_tokens: int) -> float | None:
         """Price by the service's list, or as the user gave it."""
@@ -65,9 +66,11 @@ class RemoteModel:
         try:
             async with asyncio.timeout(self._first_token_s) as limit:
                 async with model_request_stream(
-                    self._client, _messages(request), model_settings=_settings(request),
+                    self._client,
+                    _messages(request, marks=self._marks),
+                    model_settings=_settings(request),
                     model_request_parameters=_parameters(request),
-                ) as stream:  # fmt: skip
+                ) as stream:
                     async for event in stream:
                         limit.reschedule(asyncio.get_running_loop().time() + self._idle_s)
                         if delta := _delta(event):
@@ -140,6 +143,8 @@ class RemoteModel:
 
 
 _RECORDED = ("max_tokens", "temperature")
+_MARKED = ("anthropic", "bedrock")
+"""Services that cache what is marked; the others find shared beginnings themselves."""
 _TOO_LONG = ("context length", "context size", "context window", "prompt is too long",
              "too many tokens", "maximum context", "exceed_context")  # fmt: skip
 
@@ -191,13 +196,13 @@ def _client(model: Model, key: str | None) -> Any:
     return OpenAIChatModel(model.name, provider=provider, profile=strict)
 
 
-def _messages(request: ChatRequest) -> list[Any]:
+def _messages(request: ChatRequest, *, marks: bool) -> list[Any]:
     from pydantic_ai import messages as m
 
     found: list[Any] = []
     for message in request.messages:
         if message.author == "user":
-            parts: list[Any] = [m.UserPromptPart(_user_content(message))]
+            parts: list[Any] = [m.UserPromptPart(_user_content(message, marks=marks))]
             found.append(m.ModelRequest(parts=parts, instructions=request.system))
         elif message.author == "tool":
             name = _called(request.messages, message.call_id)
@@ -211,11 +216,11 @@ def _messages(request: ChatRequest) -> list[Any]:
     return found
 
 
-def _user_content(message: Message) -> Any:
-    """The text, with a mark after the part that other requests share."""
+def _user_content(message: Message, *, marks: bool) -> Any:
+    """The text, with a mark after the part that other requests share, if the service reads it."""
     from pydantic_ai.messages import CachePoint
 
-    if not 0 < message.stable < len(message.text):
+    if not marks or not 0 < message.stable < len(message.text):
         return message.text
     return [message.text[: message.stable], CachePoint(), message.text[message.stable :]]
 

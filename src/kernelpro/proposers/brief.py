@@ -10,6 +10,7 @@ from kernelpro.prompts.render import as_data, render
 from kernelpro.proposers import views
 from kernelpro.schema.exchange import Message
 from kernelpro.schema.memory import MemoryEntry
+from kernelpro.schema.problem import Precision
 from kernelpro.schema.proposal_request import ProposalRequest
 
 LIMIT = 24_000
@@ -18,6 +19,14 @@ thousand, and 24,000 hold a 1,500-line version with everything about it)."""
 
 KNOWLEDGE, SIBLINGS, MEMORY, BEST, NOTES, ANALYSIS, WORKLOAD, GUIDANCE, PROBLEM, PARENT = range(10)
 """Worth of the parts: the first is cut first."""
+
+
+ROUNDING: dict[Precision, str] = {
+    "strict": "that of the reference's own types, float32 sums included (no TF32, no half)",
+    "tf32": "that of TF32 matrix products; everything else as in the reference",
+    "half": "that of float16 or bfloat16 products with float32 sums",
+}
+"""What a problem's precision class allows, in words."""
 
 
 class Prompt(NamedTuple):
@@ -50,7 +59,7 @@ def coder_prompt(
 ) -> Prompt:  # fmt: skip
     """The prompt, at most ``limit`` estimated tokens. ``memory`` replaces the request's."""
     problem = request.problem
-    system = render("coder_system", precision=problem.precision)
+    system = render("coder_system", precision=ROUNDING[problem.precision])
     room = max(limit - estimate_tokens(system) - _FRAME_TOKENS, 200)
     texts = fit(_parts(request, extras, memory), room, estimate_tokens)
     context = render(

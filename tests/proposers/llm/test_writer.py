@@ -14,6 +14,7 @@ from kernelpro.llm.providers import parse_model
 from kernelpro.llm.quirks import Quirks
 from kernelpro.llm.remote import RemoteModel
 from kernelpro.llm.resilient import Patience, ResilientModel
+from kernelpro.loop.admission import admit
 from kernelpro.proposers.llm.settings import Settings
 from kernelpro.proposers.llm.writer import LlmWriter
 from kernelpro.schema.memory import MEMORY_TEXT_LIMIT
@@ -84,10 +85,12 @@ def test_a_useless_reply_is_answered_with_what_is_wrong():
     assert len(books.exchanges) == 3
 
 
-def test_a_model_that_never_answers_usefully_has_nothing_to_propose():
+def test_a_model_that_never_answers_usefully_leaves_a_text_that_is_rejected():
     books = ListedBooks()
     with chat_server(Say("No.")) as server:
-        assert writer_on(server, books=books).propose(request()) is None
+        proposal = writer_on(server, books=books).propose(request())
+    assert proposal.source == "No."
+    assert admit(proposal, node_id="n0001", parent_id=None).rejection is not None
     assert len(books.exchanges) == 3
     assert all(e.reply is not None for e in books.exchanges)
 

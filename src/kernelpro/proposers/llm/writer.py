@@ -19,9 +19,11 @@ from kernelpro.schema.candidate import Proposal
 from kernelpro.schema.memory import MemoryEntry
 from kernelpro.schema.proposal_request import Attempt, ProposalRequest
 from kernelpro.schema.usage import Usage
-from kernelpro.text import short_hash
+from kernelpro.text import short_hash, truncate_middle
 
 Models = Mapping[Voice, ChatModel]
+UNREADABLE_LIMIT = 20_000
+"""Characters of a useless reply that are kept as the attempt's text."""
 
 
 class LlmWriter:
@@ -50,7 +52,11 @@ class LlmWriter:
         return ()
 
     def propose(self, request: ProposalRequest) -> Proposal | None:
-        """The coder's answer; None if no reply within the retries held a candidate."""
+        """The coder's answer.
+
+        If no reply within the retries held a candidate, the last one is handed in as it is: it is
+        rejected, on record, and the next attempt may repair it. None would end the search here.
+        """
         desk = self._desk(request)
         scout = scout_of(request, temperature=self._settings.temperature, alone=self._alone)
         extras = self._extras(desk, request, scout)
@@ -59,12 +65,18 @@ class LlmWriter:
         def prompt(limit: int) -> Prompt:
             return coder_prompt(request, limit=limit, extras=extras, memory=scout.memory)
 
+        last: list[str] = []
+
         def read(reply: ChatReply) -> Answer:
+            last.append(reply.message.text)
             return read_reply(reply.message.text, parent, cut_off=reply.finish == "length")
 
         call = self._call(desk, "coder", request.ask.mode, scout.temperature)
-        answer = call.answer(prompt, read)
-        return None if answer is None else self._proposal(answer, request, call.model.name)
+        answer = call.answer(prompt, read) or Answer(
+            source=truncate_middle(last[-1], UNREADABLE_LIMIT), title="no candidate in the reply",
+            rationale="", answers=(), move=None,
+        )  # fmt: skip
+        return self._proposal(answer, request, call.model.name)
 
     def learn(self, request: ProposalRequest, attempt: Attempt) -> tuple[MemoryEntry, ...]:
         """The memory keeper's notes; with the first attempt also the analyst's."""
