@@ -6,11 +6,12 @@ import pytest
 
 from kernelpro.errors import UserError
 from kernelpro.loop.budget import check_budget, evaluations_left, exceeded
-from kernelpro.loop.spending import Spending, elapsed_s
+from kernelpro.loop.spending import Spending
 from kernelpro.schema.config import Budget
 from kernelpro.schema.event import NodeFinished
 from kernelpro.schema.search import Tell
 from kernelpro.schema.usage import Usage
+from kernelpro.store.sittings import elapsed_s
 
 NOTHING = NodeFinished(
     tell=Tell(ask_id=1, node_id=None), candidate=None,

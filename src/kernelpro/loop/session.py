@@ -13,12 +13,12 @@ from kernelpro.loop.base import Listener
 from kernelpro.loop.budget import evaluations_left
 from kernelpro.loop.interrupts import Interrupts
 from kernelpro.loop.seeds import derived_seed
-from kernelpro.loop.spending import elapsed_s
 from kernelpro.loop.state import RunState
 from kernelpro.schema.event import Asked, Event, NodeFinished, Stopped
 from kernelpro.schema.proposal_request import ProposalRequest
 from kernelpro.schema.search import Ask, StopReason
 from kernelpro.search.tells import winner_id
+from kernelpro.store.sittings import elapsed_s
 from kernelpro.store.sqlite import RunStore
 
 

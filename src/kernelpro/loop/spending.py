@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import datetime
 from collections.abc import Iterable
 
 from kernelpro.schema.event import NodeFinished
@@ -57,24 +56,6 @@ class Spending:
     def cost_usd(self) -> float:
         """Sum of the known prices; a call of unknown price adds nothing."""
         return sum(u.cost_usd or 0.0 for u in self.usage)
-
-
-def elapsed_s(times: Iterable[tuple[str, str]]) -> float:
-    """Seconds a run was worked on, from the (time, kind) of its events.
-
-    Each session counts from its start (``run_started`` or ``resumed``) to its last event.
-    """
-    total, begin, last = 0.0, None, None
-    for at, kind in times:
-        now = datetime.datetime.fromisoformat(at)
-        if begin is not None and last is not None and kind == "resumed":
-            total += (last - begin).total_seconds()
-        if begin is None or kind == "resumed":
-            begin = now
-        last = now
-    if begin is not None and last is not None:
-        total += (last - begin).total_seconds()
-    return max(0.0, total)
 
 
 def _summed(calls: Iterable[Usage]) -> dict[tuple[str, str], Usage]:

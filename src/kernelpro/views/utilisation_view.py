@@ -1,0 +1,173 @@
+"""How well the machines of one or more runs were used: devices, queues, builds, model calls.
+
+Read from the placement that every outcome carries (``environment["ran_on"]``), straight out of
+SQLite, so that a front end can afford it for campaigns of thousands of attempts.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from kernelpro.store.sittings import elapsed_s
+from kernelpro.store.sqlite import RunStore
+
+BUILD_STAGES = ("start", "load")
+"""Stages of an evaluation that are spent before its device has anything to do."""
+
+_PLACEMENTS = """
+SELECT json_extract(payload, '$.outcome.environment.ran_on'),
+       json_extract(payload, '$.outcome.seconds'), json_extract(payload, '$.usage')
+FROM event
+WHERE kind IN ('node_finished', 'remeasured') AND json_extract(payload, '$.duplicate_of') IS NULL
+ORDER BY seq
+"""
+
+
+class Placement(NamedTuple):
+    """One evaluation: where it ran and how long that took."""
+
+    executor: str
+    worker: str
+    host: str
+    device: str
+    model: str
+    uuid: str
+    attempt: int
+    seconds: float
+    """A worker and its device were kept for this long."""
+    queued_s: float
+    submitted_at: float
+    received_at: float
+    """Both by the controller's clock, in seconds since the epoch."""
+    build_s: float
+    """Of ``seconds``: starting, building and loading."""
+
+
+class Usage(NamedTuple):
+    """What a run's store says about how its machines were used."""
+
+    placements: tuple[Placement, ...]
+    unplaced: int
+    """Evaluations whose record does not say where they ran."""
+    model_calls: int
+    model_s: float
+    """Waiting for language models, summed over calls that may have overlapped."""
+    worked_s: float
+    """From the start of each sitting to its last event."""
+
+
+class DeviceUse(NamedTuple):
+    """One device."""
+
+    device: str
+    """As its worker names it: ``cpu`` or ``cuda:N``."""
+    host: str
+    model: str
+    uuid: str
+    workers: tuple[str, ...]
+    evaluations: int
+    busy_s: float
+    busy_share: float | None
+    """Of the time worked on the runs, 0..1; None if that is not known."""
+
+
+class UtilisationView(NamedTuple):
+    """The whole."""
+
+    devices: tuple[DeviceUse, ...]
+    """Busiest first."""
+    busy_share: float | None
+    """Mean of the devices."""
+    models: tuple[str, ...]
+    """Device models that timed something; more than one in one run means that its figures do not
+    compare."""
+    evaluations: int
+    repeated: int
+    """Evaluations that an earlier worker was lost with."""
+    queued_mean_s: float | None
+    queued_max_s: float | None
+    build_s: float
+    """Spent building on workers that hold a device, in all: what builders ahead would save."""
+    model_calls: int
+    model_mean_s: float | None
+    """One call of a language model."""
+    worked_s: float
+    unplaced: int
+
+
+def usage_of(store: RunStore) -> Usage:
+    """What the run in ``store`` says so far."""
+    placements: dict[tuple[Any, ...], Placement] = {}
+    unplaced, calls, model_s = 0, 0, 0.0
+    for ran_on, seconds, usage in store.query(_PLACEMENTS):
+        for call in json.loads(str(usage)) if usage else ():
+            calls += int(call.get("requests") or 0)
+            model_s += float(call.get("seconds") or 0.0)
+        placed = _placement(ran_on, seconds)
+        if placed is None:
+            unplaced += 1
+        else:
+            # Finalists are measured together: one job, as many outcomes.
+            placements[placed[:-1]] = placed
+    times = store.query("SELECT at, kind FROM event ORDER BY seq")
+    worked = elapsed_s((str(at), str(kind)) for at, kind in times)
+    return Usage(tuple(placements.values()), unplaced, calls, model_s, worked)
+
+
+def utilisation_view(usages: Sequence[Usage], *, worked: float | None = None) -> UtilisationView:
+    """The devices of all ``usages`` together. ``worked``: seconds that somebody worked on them;
+    None = the longest of them, as for a single run."""
+    placements = [placed for usage in usages for placed in usage.placements]
+    if worked is None:
+        worked = max((usage.worked_s for usage in usages), default=0.0)
+    by_device: dict[tuple[str, str, str], list[Placement]] = defaultdict(list)
+    for placed in placements:
+        by_device[placed.host, placed.device, placed.uuid].append(placed)
+    devices = sorted(
+        (_device(found, worked) for found in by_device.values()), key=lambda d: -d.busy_s
+    )
+    shares = [device.busy_share for device in devices if device.busy_share is not None]
+    queued = [placed.queued_s for placed in placements]
+    calls = sum(usage.model_calls for usage in usages)
+    return UtilisationView(
+        devices=tuple(devices),
+        busy_share=sum(shares) / len(shares) if shares else None,
+        models=tuple(sorted({placed.model for placed in placements})),
+        evaluations=len(placements),
+        repeated=sum(placed.attempt > 1 for placed in placements),
+        queued_mean_s=sum(queued) / len(queued) if queued else None,
+        queued_max_s=max(queued, default=None),
+        build_s=sum(placed.build_s for placed in placements),
+        model_calls=calls,
+        model_mean_s=sum(usage.model_s for usage in usages) / calls if calls else None,
+        worked_s=worked,
+        unplaced=sum(usage.unplaced for usage in usages),
+    )
+
+
+def _placement(ran_on: object, seconds: object) -> Placement | None:
+    if not ran_on:
+        return None
+    found = json.loads(str(ran_on))
+    stages = json.loads(str(seconds)) if seconds else {}
+    return Placement(
+        executor=found["executor"], worker=found["worker"], host=found["host"],
+        device=found["device"], model=found["model"], uuid=found["uuid"],
+        attempt=found["attempt"], seconds=found["seconds"], queued_s=found["queued_s"],
+        submitted_at=found["submitted_at"], received_at=found["received_at"],
+        build_s=sum(float(stages.get(stage) or 0.0) for stage in BUILD_STAGES),
+    )  # fmt: skip
+
+
+def _device(placements: list[Placement], worked: float) -> DeviceUse:
+    first = placements[0]
+    busy_s = sum(placed.seconds for placed in placements)
+    return DeviceUse(
+        device=first.device, host=first.host, model=first.model, uuid=first.uuid,
+        workers=tuple(sorted({placed.worker for placed in placements})),
+        evaluations=len(placements), busy_s=busy_s,
+        busy_share=min(1.0, busy_s / worked) if worked > 0 else None,
+    )  # fmt: skip
