@@ -29,6 +29,7 @@ from kernelpro.api.runs import (
     show_run,
     verify_run,
 )
+from kernelpro.api.serving import serve
 
 __all__ = [
     "ask",
@@ -55,6 +56,7 @@ __all__ = [
     "report",
     "resume",
     "search_code",
+    "serve",
     "show_node",
     "show_run",
     "show_suite",

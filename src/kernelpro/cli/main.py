@@ -15,7 +15,7 @@ from typing import Annotated
 import typer
 
 from kernelpro import __version__, environ
-from kernelpro.cli import code, diagnose, evaluate, external, machine, optimize, report, runs
+from kernelpro.cli import code, diagnose, evaluate, external, machine, optimize, report, runs, serve
 from kernelpro.errors import KernelproError
 from kernelpro.text import printable
 
@@ -44,7 +44,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
-for group in (optimize, evaluate, diagnose, external, report, machine):
+for group in (optimize, evaluate, diagnose, external, report, serve, machine):
     group.register(app)
 app.add_typer(runs.app, name="runs")
 app.add_typer(code.app, name="code")

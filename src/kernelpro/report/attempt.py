@@ -43,13 +43,15 @@ def attempt_block(view: CandidateView, limits: DetailLimits) -> Markup:
                    aria_label=f"Attempt {view.id}")  # fmt: skip
 
 
-def attempt_head(view: CandidateView, limits: DetailLimits, *links: Child) -> Markup:
-    """Name, origin and verdict."""
+def attempt_head(
+    view: CandidateView, limits: DetailLimits, *links: Child, title: str = "h3"
+) -> Markup:
+    """Name, origin and verdict; ``title`` is the heading's element."""
     verdict = times(view.speedup) if view.speedup else status_word(view.status)
     return element(
         "header",
         element("p", view.id, " · ", view.mode, " · ", view.writer, class_="kicker"),
-        element("h3", view.title),
+        element(title, view.title),
         element("p", element("strong", verdict), _gain(view, limits), again_words(view),
                 class_="verdict"),
         links,

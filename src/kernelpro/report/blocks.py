@@ -18,7 +18,7 @@ def section(anchor: str, title: str, note: Child, *content: Child, full: bool = 
 
 
 def table(
-    caption: str, heads: Sequence[str], rows: Iterable[Sequence[Child]], *,
+    caption: str, heads: Sequence[Child], rows: Iterable[Sequence[Child]], *,
     numeric: frozenset[int] = frozenset(), class_: str | None = None,
 ) -> Markup:  # fmt: skip
     """A table whose first column names the row; it scrolls sideways on a phone."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from typing import Any
 
 from kernelpro.report.blocks import facts, section, table
 from kernelpro.report.markup import Child, Markup, element
@@ -29,10 +30,9 @@ def reproduce_section(run: Run, summary: RunSummary) -> Child:
         "machine.",
         element("pre", commands, class_="source commands", tabindex=0, role="region",
                 aria_label="Commands"),
-        _cost(cost_view(run), summary),
+        cost_block(cost_view(run), summary.elapsed_s),
         element("h3", "Environment"),
-        facts([*_device_rows(started), *((plain(k), _value(v)) for k, v in measured.items()),
-               *(started.versions.items())], "facts tight"),
+        device_facts(started, measured),
     )  # fmt: skip
 
 
@@ -57,11 +57,19 @@ def commands_for(started: RunStarted, summary: RunSummary) -> list[str]:
     return commands
 
 
-def _cost(cost: CostView, summary: RunSummary) -> Markup:
+def device_facts(started: RunStarted, measured: dict[str, Any] | None = None) -> Markup:
+    """The device with its ceilings, what a measurement recorded of it, and versions."""
+    rows = [*_device_rows(started), *((plain(k), _value(v)) for k, v in (measured or {}).items()),
+            *started.versions.items()]  # fmt: skip
+    return facts(rows, "facts tight")
+
+
+def cost_block(cost: CostView, elapsed_s: float) -> Markup:
+    """Evaluations, wall time by stage, and what models were paid."""
     repeats = f", {cost.duplicates} repeats not measured again" if cost.duplicates else ""
     rows: list[tuple[str, Child]] = [
         ("evaluations", f"{cost.evaluations}{repeats}"),
-        ("wall time", seconds(summary.elapsed_s)),
+        ("wall time", seconds(elapsed_s)),
         *((f"time in {plain(stage)}", seconds(spent)) for stage, spent in cost.seconds_by_stage),
     ]
     return element("div", facts(rows, "facts tight"), _roles(cost))

@@ -19,12 +19,16 @@ def headline(run: Run, summary: RunSummary) -> Markup:
         element("p", element("span", "kernelpro", class_="wordmark"),
                 element("span", summary.run_id), class_="masthead"),
         element("h1", summary.problem),
-        _warnings(summary),
-        element("div", _number(summary),
-                element("div", _sentence(summary), class_="sentence"), class_="hero"),
-        _bars(run, summary),
+        result(run, summary),
         class_="top",
     )  # fmt: skip
+
+
+def result(run: Run, summary: RunSummary) -> Markup:
+    """Number, sentence, bars; before them what speaks against the number."""
+    sentence = element("div", _sentence(summary), class_="sentence")
+    hero = element("div", _number(summary), sentence, class_="hero")
+    return join((_warnings(summary), hero, _bars(run, summary)))
 
 
 def _number(summary: RunSummary) -> Markup:

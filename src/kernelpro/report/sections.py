@@ -54,10 +54,33 @@ def evidence_section(run: Run, summary: RunSummary) -> Child:
     outcome = run.outcome(summary.best_id)
     if outcome is None or outcome.latency is None or outcome.correctness is None:
         return None
+    searched = run.search_speedup(summary.best_id) or 0.0
+    rows = [*_timing_rows(outcome, summary, searched), *correctness_rows(outcome.correctness),
+            *((f"{name} verdict", plain(v)) for name, v in outcome.verdicts.items())]  # fmt: skip
+    return section(
+        "evidence", "Is it real?",
+        "The candidate never sees the referee's inputs, seeds or reference outputs. What follows "
+        "is what the referee measured and checked.",
+        timing_charts(outcome), facts(rows), _remarks(outcome), checks_table(outcome),
+    )  # fmt: skip
+
+
+def timing_evidence(outcome: Outcome) -> list[Child]:
+    """What the referee measured and checked of any attempt: charts, verdicts, remarks, checks."""
+    verdicts = [(f"{name} verdict", plain(v)) for name, v in outcome.verdicts.items()]
+    return [
+        *timing_charts(outcome), facts(verdicts) if verdicts else None, _remarks(outcome),
+        checks_table(outcome) if outcome.integrity else None,
+    ]  # fmt: skip
+
+
+def timing_charts(outcome: Outcome) -> list[Child]:
+    """Samples of every side, the candidate's close up, and its rounds; nothing if not timed."""
     view = latency_view(outcome)
-    assert view is not None
+    if view is None:
+        return []
     own = view.distributions[-1]
-    charts: list[Child] = [
+    return [
         element("figure", responsive(lambda w: distributions_chart(view.distributions, w)),
                 element("figcaption", "Every timing sample: kernel and eager interleaved in one "
                         "session, torch.compile and eager in their own. The axis starts at 0.")),
@@ -68,15 +91,6 @@ def evidence_section(run: Run, summary: RunSummary) -> Child:
                 "Speed-up over eager, round by round. A slope would be drift."))
             if len(view.round_speedups) > 1 else None, class_="pair"),
     ]  # fmt: skip
-    searched = run.search_speedup(summary.best_id) or 0.0
-    rows = [*_timing_rows(outcome, summary, searched), *correctness_rows(outcome.correctness),
-            *((f"{name} verdict", plain(v)) for name, v in outcome.verdicts.items())]  # fmt: skip
-    return section(
-        "evidence", "Is it real?",
-        "The candidate never sees the referee's inputs, seeds or reference outputs. What follows "
-        "is what the referee measured and checked.",
-        charts, facts(rows), _remarks(outcome), checks_table(outcome),
-    )  # fmt: skip
 
 
 def _remarks(outcome: Outcome) -> Child:
@@ -109,13 +123,18 @@ def path_section(run: Run, summary: RunSummary) -> Child:
     path = run.path(summary.best_id)
     if not path:
         return None
-    steps = [_step(candidate_view(run, node_id)) for node_id in path]
     return section(
         "path", "How it got there",
         "From the first version to the winner: what each step was told, what it changed, and what "
         "that brought.",
-        element("ol", steps, class_="path"),
+        path_list(run, path),
     )  # fmt: skip
+
+
+def path_list(run: Run, path: tuple[str, ...]) -> Markup:
+    """One step per node id: what it was told, changed and gained."""
+    steps = [_step(candidate_view(run, node_id)) for node_id in path]
+    return element("ol", steps, class_="path")
 
 
 def _step(view: CandidateView) -> Markup:

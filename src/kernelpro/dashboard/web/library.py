@@ -7,7 +7,6 @@ from collections import OrderedDict
 from pathlib import Path
 
 from kernelpro.dashboard.web.stored_run import StoredRun
-from kernelpro.errors import StoreError
 from kernelpro.store.listing import RunSummary, summarise
 from kernelpro.store.sqlite import DATABASE
 
@@ -35,6 +34,12 @@ class Library:
 
     def get(self, name: str) -> StoredRun:
         """The run, current. ``KeyError`` if there is none (any more), ``StoreError`` if damaged."""
+        stored = self.open(name)
+        stored.refresh()
+        return stored
+
+    def open(self, name: str) -> StoredRun:
+        """The run as it was last looked at, which may be not at all; errors as :meth:`get`."""
         if Path(name).name != name or not (self.root / name / DATABASE).is_file():
             self._forget(name)
             raise KeyError(name)
@@ -48,7 +53,6 @@ class Library:
             self._open.move_to_end(name)
             while len(self._open) > OPEN_RUNS:
                 self._open.popitem(last=False)[1].close()
-        stored.refresh()
         return stored
 
     def close(self) -> None:
@@ -84,8 +88,3 @@ def _version(folder: Path) -> tuple[int, ...]:
             continue
         parts += [seen.st_ino, seen.st_mtime_ns, seen.st_size]
     return tuple(parts)
-
-
-def name_of(error: StoreError | KeyError) -> str:
-    """What to say about a run that cannot be shown."""
-    return str(error) if isinstance(error, StoreError) else f"There is no run {error.args[0]!r}."

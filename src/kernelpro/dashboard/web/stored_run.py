@@ -6,16 +6,17 @@ second, and a page shows whole records of a few nodes only.
 
 from __future__ import annotations
 
+import datetime
 import json
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, MutableMapping
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from kernelpro.errors import StoreError
 from kernelpro.schema.codec import from_jsonable
-from kernelpro.schema.event import Asked, NodeFinished
+from kernelpro.schema.event import Asked, NodeFinished, RunStarted
 from kernelpro.schema.outcome import Stage, Status
 from kernelpro.schema.search import Ask, Tell
 from kernelpro.schema.usage import Usage
@@ -87,6 +88,7 @@ class StoredRun:
         self._seq_of: dict[str, int] = {}
         self._advice: dict[str, tuple[Advice, ...]] = {}
         self._advice_seq = -1
+        self._made: dict[tuple[str, int], object] = {}
         self.seq = 0
         """The latest event taken in."""
         self.run = Run(
@@ -113,6 +115,30 @@ class StoredRun:
         if is_locked(self.folder / LOCK):
             return "running"
         return "stopped" if self.run.stopped is not None else "unfinished"
+
+    def started(self) -> RunStarted | None:
+        """The first event, without the rest."""
+        first = self._store.event(1) if self._store.last_seq else None
+        return first if isinstance(first, RunStarted) else None
+
+    def elapsed_s(self) -> float:
+        """Seconds worked on the run; to this moment if a controller is at it."""
+        if self.run.stopped is not None:
+            return self.run.stopped.elapsed_s
+        rows = self._store.query(
+            "SELECT at, kind FROM event WHERE kind IN ('run_started', 'resumed', 'stopped') "
+            "OR seq = (SELECT MAX(seq) FROM event) ORDER BY seq"
+        )
+        return _worked(rows, running=self.state() == "running")
+
+    def cached(self, name: str, make: Callable[[], Value]) -> Value:
+        """``make()``'s result until the run changes: several readers, one computation."""
+        with self.guard:
+            key = (name, self.seq)
+            if key not in self._made:
+                self._made = {k: v for k, v in self._made.items() if k[1] == self.seq}
+                self._made[key] = make()
+            return cast(Value, self._made[key])
 
     def present(self) -> bool:
         """False once the folder is gone or holds another run."""
@@ -215,6 +241,22 @@ class StoredRun:
             }
             self._advice_seq = self.seq
         return self._advice.get(node_id, ())
+
+
+def _worked(rows: list[tuple[object, ...]], *, running: bool) -> float:
+    """Sum of the sittings: each from its start to its stop, the last one to its last sign."""
+    total, begin, last = 0.0, None, None
+    for at, kind in rows:
+        moment = datetime.datetime.fromisoformat(str(at))
+        if kind == "stopped" and begin is not None:
+            total, begin = total + (moment - begin).total_seconds(), None
+        elif begin is None or kind == "resumed":
+            begin = moment
+        last = moment
+    if begin is not None and last is not None:
+        end = datetime.datetime.now(datetime.UTC) if running else last
+        total += (end - begin).total_seconds()
+    return max(0.0, total)
 
 
 def _items(text: object) -> list[tuple[str, list[float]]]:

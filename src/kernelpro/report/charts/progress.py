@@ -25,20 +25,21 @@ def progress_chart(
     low, high = padded([*accepted, 1.0, compile_speedup or 1.0], 1.18)
     x = Scale(0.5, max(count, 2) + 0.5, left, width - right)
     y = Scale(low, high, height - lane - 30, top, log=True)
+    shown = drawn_points(points)
     drawn = [
         *_ratio_grid(y, left, width - right),
         line(left, y(1.0), width - right, y(1.0), "rule-strong"),
         label(width - right, y(1.0) - 6, "eager PyTorch", "note", "end"),
         _compile_rule(y, compile_speedup, left, width - right),
-        _best_line(points, x, y),
         _lineage(points, x, y),
-        [
-            _attempt(p, x(p.order), y(p.speedup) if p.speedup else height - lane, href)
-            for p in drawn_points(points)
-        ],
+        [_attempt(p, x(p.order), y(p.speedup) if p.speedup else height - lane, href)
+         for p in shown if not p.on_best_path],
+        _best_line(points, x, y),
+        [_attempt(p, x(p.order), y(p.speedup) if p.speedup else height - lane, href)
+         for p in shown if p.on_best_path],
         label(left - 8, height - lane + 4, "fail", "tick", "end"),
         [label(x(k), height - 8, str(k), "tick", "middle") for k in _order_ticks(count)],
-    ]
+    ]  # fmt: skip
     best = max(accepted, default=None)
     text = f"Speed-up of {count} attempts in order of evaluation" + (
         f"; the best reached {times(best)} over eager." if best else "; none was accepted."

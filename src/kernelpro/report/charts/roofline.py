@@ -31,7 +31,7 @@ def roofline_chart(view: RooflineView, width: int, *, href: str = "#{}") -> Mark
     x = Scale(low_x, max(view.intensity, view.ridge) * 12, left, width - right, log=True)
     y = Scale(min(*rates, view.attainable) / 4, view.peak_flops * 2.2, height - bottom, top,
               log=True)  # fmt: skip
-    at, band = x(view.intensity), min(150.0, (width - left) * 0.18)
+    at, band = x(view.intensity), min(150.0, (width - left) * 0.17)
     drawn = [
         [part for t in decade_ticks(x.low, x.high) for part in (
             line(x(t), top, x(t), height - bottom, "grid"),
@@ -45,7 +45,7 @@ def roofline_chart(view: RooflineView, width: int, *, href: str = "#{}") -> Mark
         line(at, y(view.attainable), at, height - bottom, "rule-dashed"),
         line(at, y(view.attainable), at + band, y(view.attainable), "rule-dashed"),
         _candidates(view, at, band, y, href),
-        _labels(view, at + band + 8, y),
+        _labels(view, at + band + 8, y, short=width < 500),
     ]  # fmt: skip
     best = next((p for p in view.points if p.kind == "best"), None)
     text = f"Roofline: the problem is {view.bound}-bound on this device" + (
@@ -113,12 +113,13 @@ def _spoken(point: RooflinePoint) -> str:
     return f"{point.name}: {duration(point.latency_us)}, {point.share:.0%} of attainable"
 
 
-def _labels(view: RooflineView, x: float, y: Scale) -> list[Markup]:
+def _labels(view: RooflineView, x: float, y: Scale, *, short: bool) -> list[Markup]:
     named = [(y(view.attainable), f"attainable {duration(view.floor_us)}", "note strong")]
     for point in view.points:
         if point.kind in {"baseline", "best"}:
-            name = {"eager": "eager", "compile": "torch.compile"}.get(point.name, point.name)
-            text = f"{name} {duration(point.latency_us)} · {point.share:.0%}"
+            name = "torch.compile" if point.name == "compile" and not short else point.name
+            text = f"{name} {duration(point.latency_us)}"
+            text += "" if short else f" · {point.share:.0%}"
             named.append(
                 (y(point.flops_per_s), text, "note best" if point.kind == "best" else "note")
             )
