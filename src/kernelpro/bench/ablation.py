@@ -30,7 +30,7 @@ ARMS: dict[str, dict[str, Any]] = {
     "mcts-paper": {"search": "mcts", "search_options": {"preset": "paper"}},
     "greedy": {"search": "greedy"},
     "beam": {"search": "beam"},
-    "best-of-n": {"search": "best-of-n"},
+    "best-of-n": {"search": "best-of-n", "arm": "none"},
     "random": {"search": "random"},
     "none": {"arm": "none"},
     "raw": {"arm": "raw"},
@@ -41,7 +41,7 @@ ARMS: dict[str, dict[str, Any]] = {
     "no-memory": {"memory": False},
     "greedy-no-memory": {"search": "greedy", "memory": False},
 }
-"""Arm name -> fields of ``RunConfig`` it changes."""
+"""Arm name -> fields of ``RunConfig`` it changes. Independent attempts read no feedback."""
 
 NEAR_BEST = 0.95
 """Share of the best known result that counts as found."""
@@ -63,7 +63,11 @@ class Trial:
     """Moves that failed again under conditions they had already failed under."""
     simulated: bool = False
     run: str = ""
-    """Folder of the recorded run; empty for a simulation."""
+    """Folder of the recorded run; empty where none was kept."""
+    budget: int = 0
+    """Evaluations the run was allowed; 0 = as many as it made."""
+    stopped: str = ""
+    """Why the run ended; empty for a simulation."""
 
     __pydantic_config__ = CONFIG
 
@@ -179,7 +183,8 @@ def _summary(
     wins = head_to_head(finals, others)
     reached = [evaluations_to_share(t.best_so_far, best[t.problem], NEAR_BEST) for t in trials]
     counted = [
-        len(t.best_so_far) + 1 if r is None else r for t, r in zip(trials, reached, strict=True)
+        max(t.budget, len(t.best_so_far)) + 1 if r is None else r
+        for t, r in zip(trials, reached, strict=True)
     ]
     ratios = [a / b for a, b in zip(finals, others, strict=True)]
     return ArmSummary(

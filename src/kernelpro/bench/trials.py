@@ -41,6 +41,8 @@ def real_trial(
             load(problem), config, runs_root=runs_root, cache_root=cache_root, prepare=prepare,
             assemble=assemble,
         )  # fmt: skip
+        if result.stop_reason == "interrupted":  # half a run is no trial
+            raise KeyboardInterrupt
         return trial_of_run(Path(result.folder), arm, problem, seed, result.speedup)
 
     return run
@@ -48,26 +50,35 @@ def real_trial(
 
 def trial_of_run(folder: Path, arm: str, problem: str, seed: int, final: float | None) -> Trial:
     """What a recorded run says; ``final`` None = eager was kept."""
-    with RunStore.open(folder) as store:
-        nodes = [e for e in _events(store) if e.candidate is not None and not e.duplicate_of]
-    best, best_so_far = 1.0, []
-    tried: set[tuple[str, str]] = set()
-    failures = repeated = 0
+    nodes, best, best_so_far = evaluated(folder), 1.0, []
     for node in nodes:
         best = max(best, node.tell.speedup or 1.0)
         best_so_far.append(best)
-        if node.tell.speedup is None and node.candidate is not None:
-            failures += 1
-            proposal = node.candidate.proposal
-            if proposal.move is not None:
-                repeated += (proposal.move, proposal.conditions) in tried
-                tried.add((proposal.move, proposal.conditions))
+    failures, repeated = failures_of(nodes)
     return Trial(
         arm=arm, problem=problem, seed=seed, best_so_far=tuple(best_so_far), final=final or 1.0,
-        failures=failures, repeated_failures=repeated, run=folder.name,
+        run=folder.name, failures=failures, repeated_failures=repeated,
     )  # fmt: skip
 
 
-def _events(store: RunStore) -> Iterable[NodeFinished]:
-    events: Iterable[Event] = (r.event for r in store.recorded(profiles=False))
-    return [e for e in events if isinstance(e, NodeFinished)]
+def evaluated(folder: Path) -> list[NodeFinished]:
+    """The nodes of a recorded run that were charged to its budget, in order."""
+    with RunStore.open(folder) as store:
+        events: Iterable[Event] = (r.event for r in store.recorded(profiles=False))
+        nodes = [e for e in events if isinstance(e, NodeFinished)]
+    return [n for n in nodes if n.candidate is not None and not n.duplicate_of]
+
+
+def failures_of(nodes: Iterable[NodeFinished]) -> tuple[int, int]:
+    """Failed nodes, and how many of them repeat a move that had failed on the same conditions."""
+    tried: set[tuple[str, str]] = set()
+    failures = repeated = 0
+    for node in nodes:
+        if node.tell.speedup is not None or node.candidate is None:
+            continue
+        failures += 1
+        proposal = node.candidate.proposal
+        if proposal.move is not None:
+            repeated += (proposal.move, proposal.conditions) in tried
+            tried.add((proposal.move, proposal.conditions))
+    return failures, repeated

@@ -1,15 +1,18 @@
 """The playbook: an offline writer that turns findings into changes of a recipe's settings.
 
-Deterministic: the same request gives the same proposal. It claims only what the planner covers,
-and says in the title what stays with torch.
+Deterministic: the same request, its seed included, gives the same proposal. It claims only what
+the planner covers, and says in the title what stays with torch.
 """
 
 from __future__ import annotations
 
 import importlib
+import random
 from collections.abc import Iterator
 
+from kernelpro.errors import UserError
 from kernelpro.proposers.playbook.candidate import candidate_source
+from kernelpro.proposers.playbook.moves import improvements
 from kernelpro.proposers.playbook.plan.coverage import plan_coverage
 from kernelpro.proposers.playbook.plan.ir import Coverage
 from kernelpro.proposers.playbook.plan.library import Unplannable
@@ -33,8 +36,28 @@ BACKENDS = {
 """Device kind -> back end."""
 
 
+START = ("expert", "plain")
+"""Where runs begin: at the recipes known to be good, or at plain drafts that need the advice."""
+
+POOL = 128
+"""Other designs, or drafts, that one problem gets at most (chosen: no search needs more)."""
+_REASON = {
+    False: "The best guesses are tried; this one differs from them.",
+    True: "A first version, before anything is tuned.",
+}
+"""Of a start that no recipe names; True: of a plain draft."""
+
+
 class PlaybookWriter:
     """Implements ``proposers.base.Proposer``."""
+
+    def __init__(self, start: str = "expert") -> None:
+        """``start``: ``expert``, or ``plain`` to study search and advice (``playbook:plain``)."""
+        if start not in START:
+            raise UserError(f"playbook:{start} is not known; there are {', '.join(START)}")
+        self._start = start
+        self._hashes: dict[tuple[str, int, object], str | None] = {}
+        """Source hash by problem, cores and settings: what was tried need not be written again."""
 
     def propose(self, request: ProposalRequest) -> Proposal | None:
         """The next candidate not yet seen, or None if recipes and moves are exhausted."""
@@ -44,9 +67,9 @@ class PlaybookWriter:
         backend: Backend = getattr(importlib.import_module(module), name)()
         task = Task(request.problem, request.graphs, request.device, request.peaks)
         base = _settings(request.parent, backend)
-        for variant in _variants(request, backend, task):
-            source = _source(backend, task, variant.knobs)
-            if source is None or content_hash(source) in request.seen_hashes:
+        for variant in self._variants(request, base, backend, task):
+            source = self._fresh(request, backend, task, variant.knobs)
+            if source is None:
                 continue
             return Proposal(
                 source=source, mode=request.ask.mode, title=variant.title,
@@ -61,6 +84,39 @@ class PlaybookWriter:
         """The playbook costs nothing."""
         return ()
 
+    def _fresh(
+        self, request: ProposalRequest, backend: Backend, task: Task, knobs: object
+    ) -> str | None:
+        """The candidate file, None if it cannot be written or was tried before."""
+        key = (request.problem.source_hash, request.device.units, knobs)
+        known = self._hashes.get(key, "")
+        if known is None or known in request.seen_hashes:
+            return None
+        source = _source(backend, task, knobs)
+        self._hashes[key] = None if source is None else content_hash(source)
+        return None if self._hashes[key] in request.seen_hashes else source
+
+    def _variants(
+        self, request: ProposalRequest, base: object | None, backend: Backend, task: Task
+    ) -> Iterator[Variant]:
+        if base is None or request.parent is None:
+            yield from self._starts(request, backend, task)
+        elif request.ask.mode == "repair":
+            yield from backend.repairs(base, request.parent.outcome, task)
+        else:
+            yield from improvements(request, request.parent, base, backend, task)
+
+    def _starts(self, request: ProposalRequest, backend: Backend, task: Task) -> Iterator[Variant]:
+        """The recipes, then other designs; or drafts. Which, the problem and the seed decide."""
+        plain = self._start == "plain"
+        if not plain:
+            yield from backend.initial(task)
+        every = list(backend.drafts(task) if plain else backend.designs(task))
+        pool = random.Random(request.problem.source_hash).sample(every, min(len(every), POOL))
+        for knobs in random.Random(f"{request.seed}:start").sample(pool, len(pool)):
+            kind = "plain draft" if plain else "another design"
+            yield Variant(knobs, f"{kind} ({fingerprint(backend.name, knobs)})", _REASON[plain])
+
 
 def _settings(parent: Attempt | None, backend: Backend) -> object | None:
     """The parent's settings; None if it is not this recipe's."""
@@ -68,59 +124,6 @@ def _settings(parent: Attempt | None, backend: Backend) -> object | None:
         return None
     settings: object = from_record(backend.knobs_type, parent.candidate.proposal.knobs)
     return settings
-
-
-def _variants(request: ProposalRequest, backend: Backend, task: Task) -> Iterator[Variant]:
-    base = _settings(request.parent, backend)
-    if base is None or request.parent is None:
-        yield from backend.initial(task)
-        return
-    if request.ask.mode == "repair":
-        yield from backend.repairs(base, request.parent.outcome, task)
-        return
-    failed = {
-        (e.move, e.conditions) for e in request.memory
-        if e.move and e.category in ("learning", "error") and e.retired_by is None
-    }  # fmt: skip
-    here = fingerprint(backend.name, base)
-    asked = [(m, tool, why) for m, tool, why in _asked(request.parent) if (m, here) not in failed]
-    for move, tool, why in asked:
-        changed = backend.move(move, base, task)
-        if changed is not None:
-            yield Variant(changed, f"{move.replace('_', ' ')} ({tool})", why, move, (tool,))
-    order = _neighbour_order(request, backend)
-    for move in order:
-        changed = backend.move(move, base, task)
-        if changed is not None and (move, here) not in failed:
-            yield Variant(changed, move.replace("_", " "), "No finding asks for it: tried because "
-                          "it often pays on this kind of kernel.", move)  # fmt: skip
-    yield from _pairs(base, order, backend, task)
-
-
-def _asked(parent: Attempt) -> list[tuple[str, str, str]]:
-    """(move, tool, reason) from the parent's advice, first thing to do first."""
-    if parent.guidance is not None and parent.guidance.items:
-        return [(m, i.tool, i.body) for i in parent.guidance.items for m in i.moves]
-    if parent.diagnosis is not None:
-        return [(m, f.tool, f.summary) for f in parent.diagnosis.ranked() for m in f.moves]
-    return []
-
-
-def _neighbour_order(request: ProposalRequest, backend: Backend) -> list[str]:
-    """The recipe's order, moves that gained elsewhere in this run first."""
-    gained = {e.move for e in request.memory if e.category == "pattern" and e.move}
-    return sorted(backend.neighbours, key=lambda m: m not in gained)
-
-
-def _pairs(base: object, order: list[str], backend: Backend, task: Task) -> Iterator[Variant]:
-    """Two moves at once, when every single one has been tried."""
-    for i, first in enumerate(order):
-        for second in order[i + 1 :]:
-            once = backend.move(first, base, task)
-            twice = None if once is None else backend.move(second, once, task)
-            if twice is not None and twice != base:
-                names = f"{first.replace('_', ' ')} and {second.replace('_', ' ')}"
-                yield Variant(twice, names, "Every single move from here has been tried.")
 
 
 def _source(backend: Backend, task: Task, knobs: object) -> str | None:

@@ -7,6 +7,9 @@ from typing import Literal
 
 from kernelpro.proposers.playbook.plan.planner import Grouping
 
+Staging = Literal["none", "heavy", "all"]
+Multiplier = Literal["library", "own"]
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CpuKnobs:
@@ -27,7 +30,7 @@ class CpuKnobs:
     streaming: bool = True
     """Non-temporal stores for outputs larger than ``stream_bytes``."""
     stream_bytes: int = 4 << 20
-    staging: Literal["none", "heavy", "all"] = "heavy"
+    staging: Staging = "heavy"
     """Row values kept in a scratch row between passes: none, those with transcendental
     functions, or all."""
     prefetch: bool = False
@@ -37,7 +40,7 @@ class CpuKnobs:
     flush_denormals: bool = False
     """Treat subnormal numbers as zero inside the kernels."""
     grouping: Grouping = "full"
-    matmul: Literal["library", "own"] = "library"
+    matmul: Multiplier = "library"
     """Who multiplies: torch's BLAS with a kernel after it, or our product with it inside."""
     tile_rows: int = 12
     """Rows of the register tile of our product."""

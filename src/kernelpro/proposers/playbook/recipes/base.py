@@ -7,8 +7,9 @@ and the choice of moves are shared.
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, field, fields
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any, Protocol
 
 from kernelpro.proposers.playbook.candidate import Body
@@ -74,6 +75,14 @@ class Backend(Protocol):
         """Recipes to start from, best first."""
         ...
 
+    def designs(self, task: Task) -> Iterator[Any]:
+        """Every combination of the settings that choose an algorithm: starts beyond the best."""
+        ...
+
+    def drafts(self, task: Task) -> Iterator[Any]:
+        """Plain starts: what is written before anything is tuned (see :func:`few_habits`)."""
+        ...
+
     def move(self, name: str, knobs: Any, task: Task) -> Any | None:
         """``knobs`` after move ``name`` of ``diagnosis.moves``; None if it does not apply."""
         ...
@@ -93,6 +102,21 @@ class Backend(Protocol):
     def body(self, plan: Plan, knobs: Any, number: int, task: Task) -> Body:
         """Native code for one plan. Raises ``Unplannable`` if it cannot be written."""
         ...
+
+
+def few_habits(plain: Any, habits: Sequence[Mapping[str, Any]]) -> Iterator[Any]:
+    """``plain`` settings with none, one or two of the good ``habits``, each a change of settings.
+
+    Stands for the drafts of a writer of little experience. Habits that change nothing are left
+    out, so that no draft comes twice.
+    """
+    real = [h for h in habits if replace(plain, **h) != plain]
+    yield plain
+    for habit in real:
+        yield replace(plain, **habit)
+    for one, other in itertools.combinations(real, 2):
+        if not one.keys() & other.keys():
+            yield replace(plain, **one, **other)
 
 
 def from_record(kind: type[Any], record: Mapping[str, Any]) -> Any:

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from kernelpro.proposers.playbook.candidate import Body
 from kernelpro.proposers.playbook.cpu.body import cpu_body
-from kernelpro.proposers.playbook.cpu.knobs import CpuKnobs
+from kernelpro.proposers.playbook.cpu.knobs import CpuKnobs, Multiplier, Staging
 from kernelpro.proposers.playbook.cpu.mathlib import FAST
 from kernelpro.proposers.playbook.plan.ir import Plan
 from kernelpro.proposers.playbook.plan.planner import Grouping
-from kernelpro.proposers.playbook.recipes.base import Task, Variant
+from kernelpro.proposers.playbook.recipes.base import Task, Variant, few_habits
 from kernelpro.schema.outcome import Outcome, Status
 
 MAX_UNROLL = 8
 MAX_LANES = 16
 GROUPINGS: tuple[Grouping, ...] = ("single", "vertical", "full")
-STAGINGS = ("none", "heavy", "all")
+STAGINGS: tuple[Staging, ...] = ("none", "heavy", "all")
 
 
 def lanes_of(task: Task) -> int:
@@ -31,11 +32,11 @@ class CpuBackend:
     name = "cpu"
     knobs_type = CpuKnobs
     neighbours = (
-        "own_matmul", "library_matmul", "unroll_more", "more_accumulators", "reduce_passes",
-        "plain_stores", "streaming_stores", "smaller_tile", "larger_tile", "block_for_cache",
-        "larger_chunk", "prefetch_rows", "two_pass", "approximate_math",
-        "hoist_division", "unroll_less", "narrow_vectors",
-        "fewer_threads", "use_threads", "split_kernels",
+        "own_matmul", "library_matmul", "fuse_kernels", "widen_vectors", "unroll_more",
+        "more_accumulators", "reduce_passes", "plain_stores", "streaming_stores", "smaller_tile",
+        "larger_tile", "block_for_cache", "larger_chunk", "prefetch_rows", "two_pass",
+        "approximate_math", "hoist_division", "unroll_less", "narrow_vectors", "fewer_threads",
+        "use_threads", "split_kernels",
     )  # fmt: skip
 
     def initial(self, task: Task) -> Iterator[Variant]:
@@ -57,6 +58,38 @@ class CpuBackend:
                       "Outputs may still be in the last-level cache for the reader.")  # fmt: skip
         yield Variant(replace(best, grouping="vertical"), "producer-consumer fusion only",
                       "Smaller kernels need fewer registers.")  # fmt: skip
+
+    def designs(self, task: Task) -> Iterator[CpuKnobs]:
+        """Who multiplies, fusion, staging, vectors and loop shape, in every combination."""
+        best = CpuKnobs(lanes=lanes_of(task))
+        matmuls: tuple[Multiplier, ...] = ("own", "library") if task.products else ("library",)
+        fusions: tuple[Grouping, ...] = ("full", "vertical")
+        for matmul, grouping, staging, lanes, unroll, accumulators, chunk, rows, fast in (
+            itertools.product(
+                matmuls, fusions, STAGINGS, (best.lanes, best.lanes // 2), (1, 2, 4), (2, 4, 8),
+                (1024, 4096), (48, 96, 192), ((), tuple(sorted(FAST))),
+            )
+        ):  # fmt: skip
+            yield replace(
+                best, matmul=matmul, grouping=grouping, staging=staging, lanes=lanes,
+                unroll=unroll, accumulators=accumulators, chunk=chunk, row_block=rows,
+                fast_math=fast,
+            )  # fmt: skip
+
+    def drafts(self, task: Task) -> Iterator[CpuKnobs]:
+        """One thread, scalar code, a kernel per operator; few good habits."""
+        plain = CpuKnobs(lanes=1, unroll=1, accumulators=1, threads=1, streaming=False,
+                         staging="none", grouping="single", chunk=1024)  # fmt: skip
+        habits: list[dict[str, object]] = [
+            {"grouping": "vertical"}, {"grouping": "full"}, {"lanes": 4},
+            {"lanes": lanes_of(task)}, {"unroll": 4}, {"accumulators": 4}, {"staging": "all"},
+            {"chunk": 4096}, {"fast_math": tuple(sorted(FAST))},
+        ]  # fmt: skip
+        if task.device.units > 1:
+            habits.append({"threads": 0})
+        if task.products:
+            habits.append({"matmul": "own"})
+        return few_habits(plain, habits)
 
     def grouping(self, knobs: CpuKnobs) -> Grouping:
         """How far to fuse."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
@@ -10,7 +11,7 @@ from kernelpro.proposers.playbook.cuda.knobs import CudaKnobs
 from kernelpro.proposers.playbook.cuda.unit import cuda_body
 from kernelpro.proposers.playbook.plan.ir import Kernel, Plan
 from kernelpro.proposers.playbook.plan.planner import Grouping
-from kernelpro.proposers.playbook.recipes.base import Task, Variant
+from kernelpro.proposers.playbook.recipes.base import Task, Variant, few_habits
 from kernelpro.schema.outcome import Outcome, Status
 
 MAX_THREADS = 1024
@@ -26,11 +27,11 @@ class CudaBackend:
     name = "cuda"
     knobs_type = CudaKnobs
     neighbours = (
-        "use_tensor_cores", "library_half", "unroll_more", "streaming_stores",
-        "more_work_per_thread", "larger_block", "smaller_block", "persistent_grid",
-        "reduce_passes", "bigger_grid", "approximate_math", "own_matmul", "library_matmul",
-        "larger_tile", "smaller_tile", "less_work_per_thread", "smaller_grid", "unroll_less",
-        "plain_stores", "narrow_vectors", "split_kernels",
+        "use_tensor_cores", "library_half", "fuse_kernels", "vectorize_loads", "unroll_more",
+        "streaming_stores", "more_work_per_thread", "larger_block", "smaller_block",
+        "persistent_grid", "reduce_passes", "bigger_grid", "approximate_math", "own_matmul",
+        "library_matmul", "larger_tile", "smaller_tile", "less_work_per_thread", "smaller_grid",
+        "unroll_less", "plain_stores", "narrow_vectors", "split_kernels",
     )  # fmt: skip
 
     def initial(self, task: Task) -> Iterator[Variant]:
@@ -48,6 +49,28 @@ class CudaBackend:
                       "full fusion, wide blocks", "More warps per block share a row.")  # fmt: skip
         yield Variant(replace(best, grouping="vertical"), "producer-consumer fusion only",
                       "Smaller kernels need fewer registers.")  # fmt: skip
+
+    def designs(self, task: Task) -> Iterator[CudaKnobs]:
+        """Fusion, work per thread, what stays in registers, and who multiplies, combined."""
+        best = CudaKnobs()
+        starts = [v.knobs for v in _products(best, task)] if task.products else [best]
+        fusions: tuple[Grouping, ...] = ("full", "vertical")
+        for start, grouping, unroll, words, stream in itertools.product(
+            starts, fusions, (1, 4), (0, 64), (False, True)
+        ):
+            yield replace(start, grouping=grouping, unroll=unroll, register_words=words,
+                          stream=stream)  # fmt: skip
+
+    def drafts(self, task: Task) -> Iterator[CudaKnobs]:
+        """Scalar accesses, a kernel per operator, rows read again; few good habits."""
+        plain = CudaKnobs(lanes=1, register_words=0, split=1, grouping="single")
+        habits: list[dict[str, object]] = [
+            {"grouping": "full"}, {"lanes": 8}, {"unroll": 4}, {"stream": True},
+            {"register_words": 64}, {"split": 0},
+        ]  # fmt: skip
+        if task.products:
+            habits.append({"matmul": "simt"})
+        return few_habits(plain, habits)
 
     def grouping(self, knobs: CudaKnobs) -> Grouping:
         """How far to fuse."""
