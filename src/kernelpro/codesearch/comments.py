@@ -64,7 +64,7 @@ def template_parameters(statement: str) -> tuple[str, ...]:
             start = at + 1
             # A comment on the same line as the comma belongs to the parameter before it.
             trailing = re.match(r"[ \t]*(//[^\n]*|/\*[^\n]*?\*/)[ \t]*(?=\n)", statement[start:])
-            if trailing and "\n" not in found[-1].rstrip().split("//")[-1]:
+            if trailing:
                 found[-1] += " " + trailing[1] + "\n"
                 start += trailing.end()
                 at = start - 1

@@ -14,6 +14,8 @@ from kernelpro.codesearch.words import match_any
 from kernelpro.errors import UserError
 
 _NAME = re.compile(r"(?:::)?(?:[A-Za-z_~]\w*::)*[A-Za-z_~]\w*")
+_SHORTEST_PART = 3
+"""Characters from which on a name is also looked for inside others."""
 _USES_PER_FILE = 2
 _FILES_READ = 200
 """Files looked into for uses; chosen so that the commonest name stays below 50 ms."""
@@ -26,18 +28,27 @@ def find_symbol(db: sqlite3.Connection, name: str, limit: int) -> list[CodeSymbo
     """Definitions named ``name`` (``wait``, ``ClusterBarrier::wait``), best first.
 
     An exact name comes before another case, that before a beginning, that before a part;
-    the library before its examples, types before functions. Empty if nothing is like it.
+    the library before its examples, types before functions. Names of one or two letters must
+    match whole. Empty if nothing is like it.
     """
     scope, bare = _split(name)
     _checked_limit(limit)
     low = bare.lower().replace("\\", "").replace("%", r"\%").replace("_", r"\_")
+    parts_too = "%" if len(bare) >= _SHORTEST_PART else ""
     rows = db.execute(
         "SELECT s.name, s.scope, s.kind, f.path, s.line, s.signature, s.parameters, s.doc "
         "FROM symbols s JOIN files f ON f.id = s.file "
         "WHERE s.lower LIKE ? ESCAPE '\\' AND ('::' || s.scope || '::') LIKE ? "
         "ORDER BY s.name <> ?, s.lower <> ?, s.lower NOT LIKE ? ESCAPE '\\', f.kind <> 'code', "
         "s.kind IN ('function', 'macro'), length(s.name), f.path, s.line LIMIT ?",
-        (f"%{low}%", f"%{scope}::" if scope else "%", bare, bare.lower(), f"{low}%", limit),
+        (
+            f"{parts_too}{low}{parts_too}",
+            f"%{scope}::" if scope else "%",
+            bare,
+            bare.lower(),
+            f"{low}%",
+            limit,
+        ),
     ).fetchall()
     return [
         CodeSymbol(found, where, kind, path, line, signature, tuple(json.loads(parameters)), doc)

@@ -153,7 +153,8 @@ class _Scanner:
             if self._inside == "namespace":
                 self._add_statement(alias[1], "alias", start, end)
             return _CODE
-        closed = bare.count("(") == bare.count(")") and not bare.endswith("=")
+        # ", y" goes on with a constructor's initialisers after a braced one.
+        closed = bare.count("(") == bare.count(")") and not bare.endswith("=") and bare[:1] != ","
         if closed and (name := _function_name(bare)):
             self._add_statement(
                 name, "kernel" if "__global__" in statement else "function", start, end
