@@ -64,7 +64,7 @@ def examples_of(symbol: str, limit: int = 3, *, root: Path | str | None = None) 
 
 
 def _index(root: Path | str | None) -> CodeIndex:
-    return _opened(_root(root), environ.cache_root())
+    return _opened(code_root(root), environ.cache_root())
 
 
 @functools.lru_cache(maxsize=8)
@@ -72,7 +72,8 @@ def _opened(root: Path, cache_root: Path) -> CodeIndex:
     return CodeIndex(root, cache_root)
 
 
-def _root(root: Path | str | None) -> Path:
+def code_root(root: Path | str | None) -> Path:
+    """The tree that a ``root`` given or left out means; ``UserError`` if there is none."""
     chosen = Path(root) if root is not None else environ.code_root()
     if chosen is not None:
         return chosen.expanduser().absolute()

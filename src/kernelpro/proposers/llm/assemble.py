@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from kernelpro.codesearch.index import CodeIndex
+from kernelpro.codesearch.tree import checked_root
 from kernelpro.errors import UserError
 from kernelpro.llm.base import ChatModel, Tool
 from kernelpro.llm.prices import given_price
@@ -11,6 +13,7 @@ from kernelpro.llm.providers import CHAT_MODELS, PROVIDERS, parse_model
 from kernelpro.llm.quirks import Quirks
 from kernelpro.llm.remote import RemoteModel
 from kernelpro.llm.resilient import ResilientModel
+from kernelpro.proposers.llm.library import library_tools
 from kernelpro.proposers.llm.settings import Settings, models_of, settings_of
 from kernelpro.proposers.llm.writer import LlmWriter, voices
 from kernelpro.schema.config import RunConfig
@@ -19,10 +22,8 @@ QUIRKS_FILE = "models.json"
 """In the cache: what models were found to reject."""
 
 
-def llm_writer(
-    config: RunConfig, cache_root: Path | None = None, tools: tuple[Tool, ...] = ()
-) -> LlmWriter:
-    """The writer of a run; ``tools`` are the librarian's.
+def llm_writer(config: RunConfig, cache_root: Path | None = None) -> LlmWriter:
+    """The writer of a run. ``cache_root`` None remembers and indexes nothing.
 
     ``UserError`` for an unknown model or role, a missing key or package, or a cost limit that
     could not be kept because a price is not known.
@@ -37,8 +38,7 @@ def llm_writer(
                     f"The price of {model.name} is not known, so a cost limit cannot be kept. Say "
                     "it (--price INPUT/OUTPUT in US dollars per million tokens), or limit tokens"
                 )
-    if "librarian" in models and not tools:
-        raise UserError("The librarian has no source tree to search here: leave out that role")
+    tools = _tools(settings, cache_root) if "librarian" in models else ()
     return LlmWriter(models, settings=settings, tools=tools, alone=config.parallel == 1)
 
 
@@ -50,3 +50,10 @@ def chat_model(name: str, settings: Settings, quirks: Quirks) -> ChatModel:
         return ResilientModel(plugged, quirks=quirks)
     price = None if settings.price is None else given_price(settings.price)
     return ResilientModel(RemoteModel(parse_model(name), price=price), quirks=quirks)
+
+
+def _tools(settings: Settings, cache_root: Path | None) -> tuple[Tool, ...]:
+    if settings.code_root is None:
+        raise UserError("The librarian needs a source tree to search: --code-root FOLDER")
+    root = checked_root(Path(settings.code_root))
+    return () if cache_root is None else library_tools(CodeIndex(root, cache_root))

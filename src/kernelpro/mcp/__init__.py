@@ -1,0 +1,1 @@
+"""The operations of :mod:`kernelpro.api` as tools for coding agents (Model Context Protocol)."""
