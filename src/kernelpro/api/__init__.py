@@ -29,9 +29,20 @@ from kernelpro.api.runs import (
     show_run,
     verify_run,
 )
+from kernelpro.api.scale import (
+    CampaignPage,
+    resume_campaign,
+    show_campaign,
+    start_campaign,
+    utilisation,
+    work,
+)
 from kernelpro.api.serving import serve
+from kernelpro.executors.spool_worker import WorkOptions
 
 __all__ = [
+    "CampaignPage",
+    "WorkOptions",
     "ask",
     "calibrate",
     "diagnose",
@@ -55,16 +66,21 @@ __all__ = [
     "render_report",
     "report",
     "resume",
+    "resume_campaign",
     "search_code",
     "serve",
+    "show_campaign",
     "show_node",
     "show_run",
     "show_suite",
     "start",
+    "start_campaign",
     "suite_report",
     "tell",
     "tools",
     "unusable",
+    "utilisation",
     "verify_run",
+    "work",
     "write_diagnosis",
 ]

@@ -8,9 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from kernelpro import __version__, environ
+from kernelpro.api.executing import run_parts
 from kernelpro.api.reporting import report
 from kernelpro.api.runs import find_run, runs_folder, show_run
 from kernelpro.errors import UserError
+from kernelpro.executors.base import Executor
 from kernelpro.schema.config import Budget, EvaluationConfig, RunConfig
 from kernelpro.schema.event import Event
 from kernelpro.schema.guidance import Arm
@@ -46,6 +48,7 @@ def optimize(
     arm: Arm = "full",
     seed: int = 0,
     parallel: int = 1,
+    executor: str | Executor | None = None,
     evaluation: EvaluationConfig | None = None,
     runs_root: Path | str | None = None,
     listeners: Sequence[Listener] = (),
@@ -59,8 +62,9 @@ def optimize(
     overrides ``evaluations`` (30 if no limit is given), ``minutes``, ``target_speedup``,
     ``cost_usd`` and ``tokens``; the last two are never exceeded.
     ``evaluation``: how the referee works; by default attempts get its fast checks, and the
-    finalists, of which one becomes the winner, the full set. The run folder holds every attempt,
-    ``best.py`` (if something is faster than eager) and ``report.html``.
+    finalists, of which one becomes the winner, the full set. ``executor``: where candidates are
+    built and timed, for example ``ray`` or ``spool:DIR``; None = here, on ``device``. The run
+    folder holds every attempt, ``best.py`` (if something is faster than eager) and ``report.html``.
 
     Raises ``UserError`` (problem or settings), ``MachineError`` (no compiler ...),
     ``ProviderError`` (a model service). Ctrl-C ends the run cleanly: see ``stop_reason``.
@@ -73,7 +77,7 @@ def optimize(
         raise UserError("A run with your own candidates begins with: kernelpro start PROBLEM")
     loaded = load_problem(problem, inputs=inputs, precision=precision)
     config = RunConfig(
-        device=resolve_device(device),
+        device=resolve_device(device) if executor is None else device,
         writer=_writer(model, runs_root),
         models=dict(models or {}),
         writer_options=dict(writer_options or {}),
@@ -87,10 +91,11 @@ def optimize(
         or budget_of(evaluations, minutes, target_speedup, cost_usd=cost_usd, tokens=tokens),
         evaluation=evaluation or EvaluationConfig(checks="fast"),
     )
-    result = start_run(
-        loaded, config, runs_root=runs_folder(runs_root), cache_root=environ.cache_root(),
-        listeners=listeners,
-    )  # fmt: skip
+    with run_parts(executor) as parts:
+        result = start_run(
+            loaded, config, runs_root=runs_folder(runs_root), cache_root=environ.cache_root(),
+            listeners=listeners, prepare=parts.prepare, assemble=parts.assemble,
+        )  # fmt: skip
     write_results(result)
     return result
 
@@ -103,6 +108,7 @@ def resume(
     target_speedup: float | None = None,
     cost_usd: float | None = None,
     tokens: int | None = None,
+    executor: str | Executor | None = None,
     runs_root: Path | str | None = None,
     listeners: Sequence[Listener] = (),
 ) -> RunResult:
@@ -121,9 +127,11 @@ def resume(
         changed = budget_of(
             evaluations, minutes, target_speedup, past, cost_usd=cost_usd, tokens=tokens
         )
-    result = resume_run(
-        folder, budget=changed, cache_root=environ.cache_root(), listeners=listeners
-    )
+    with run_parts(executor) as parts:
+        result = resume_run(
+            folder, budget=changed, cache_root=environ.cache_root(), listeners=listeners,
+            assemble=parts.assemble, same_device=executor is None,
+        )  # fmt: skip
     write_results(result)
     return result
 

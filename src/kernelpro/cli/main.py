@@ -15,7 +15,19 @@ from typing import Annotated
 import typer
 
 from kernelpro import __version__, environ
-from kernelpro.cli import code, diagnose, evaluate, external, machine, optimize, report, runs, serve
+from kernelpro.cli import (
+    campaign,
+    code,
+    diagnose,
+    evaluate,
+    external,
+    machine,
+    optimize,
+    report,
+    runs,
+    serve,
+    worker,
+)
 from kernelpro.errors import KernelproError
 from kernelpro.text import printable
 
@@ -44,7 +56,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
-for group in (optimize, evaluate, diagnose, external, report, serve, machine):
+for group in (optimize, evaluate, diagnose, external, report, serve, machine, campaign, worker):
     group.register(app)
 app.add_typer(runs.app, name="runs")
 app.add_typer(code.app, name="code")

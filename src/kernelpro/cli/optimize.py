@@ -41,6 +41,7 @@ def optimize(
     reply_tokens: options.ReplyTokens = None,
     price: options.Price = None,
     parallel: options.Parallel = 1,
+    executor: options.OptionalExecutor = None,
     search: options.Search = "mcts",
     objective: options.Objective = "latency",
     precision: options.Precision = None,
@@ -69,7 +70,7 @@ def optimize(
     }  # fmt: skip
     limits = {
         "evaluations": evaluations, "minutes": minutes, "target_speedup": target_speedup,
-        "cost_usd": cost_usd, "tokens": tokens,
+        "cost_usd": cost_usd, "tokens": tokens, "executor": executor,
     }  # fmt: skip
     result, view = _run(problem, resume, given, limits, runs, quiet=quiet, plain=plain)
     if json:

@@ -133,3 +133,21 @@ Objective = Annotated[
     str, typer.Option(metavar="NAME", help="latency, energy, edp, ed2p or lexicographic.")
 ]
 Seed = Annotated[int, typer.Option(help="Same seed and problem: same attempts.")]
+Executor = Annotated[
+    str,
+    typer.Option(
+        metavar="WHERE",
+        help="Where candidates are built and timed: local[:cuda:0+cuda:1], ray[:ADDRESS], "
+        "slurm:DIR, ssh:DIR,hosts=a+b or spool:DIR.",
+    ),
+]
+OptionalExecutor = Annotated[
+    str | None,
+    typer.Option(
+        "--executor",
+        metavar="WHERE",
+        help="Build and time elsewhere: local[:cuda:0+cuda:1], ray[:ADDRESS], slurm:DIR, "
+        "ssh:DIR,hosts=a+b or spool:DIR.",
+        show_default=False,
+    ),
+]

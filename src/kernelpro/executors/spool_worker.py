@@ -58,10 +58,12 @@ def serve(
 ) -> Served:  # fmt: skip
     """Work on the spool's jobs. ``results``: write results to another folder, to be carried back.
 
-    ``UserError`` if the folder is no spool, ``MachineError`` if the device does not work. Ctrl-C
-    gives the job in hand back and ends.
+    The folder is made a spool if it is none, except to ``drain`` it: then ``UserError``.
+    ``MachineError`` if the device does not work. Ctrl-C gives the job in hand back and ends.
     """
     folder = SpoolFolder(spool, results=results)
+    if options is None or not options.drain:
+        folder.create()  # workers may come before their controller
     lease_s = float(folder.settings()["lease_s"])
     name = name or f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(2)}"
     place = place_of(probe(_only_device(device)), executor=executor, worker=name)
