@@ -16,6 +16,7 @@ import typer
 
 from kernelpro import __version__, environ
 from kernelpro.cli import (
+    bench,
     campaign,
     code,
     diagnose,
@@ -59,6 +60,7 @@ app = typer.Typer(
 for group in (optimize, evaluate, diagnose, external, report, serve, machine, campaign, worker):
     group.register(app)
 app.add_typer(runs.app, name="runs")
+app.add_typer(bench.app, name="bench")
 app.add_typer(code.app, name="code")
 
 

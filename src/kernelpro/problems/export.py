@@ -54,21 +54,35 @@ USUAL_CAUSE = "The usual cause is Python control flow that depends on a tensor's
 OutputStructure = Literal["tensor", "tuple", "list", "dict", "other"]
 
 
-def export_graphs(problem: Problem, device: str = "cpu") -> tuple[Graph, ...]:
+def export_graphs(
+    problem: Problem, device: str = "cpu", *, shapes_only: bool = False
+) -> tuple[Graph, ...]:
     """The problem's computation, one ``Graph`` per input set.
 
     The model is taken in the mode its constructor leaves it in (KernelBench: training), without
-    gradients, with shapes fixed to the example inputs. Raises ``UserError`` naming what cannot
-    be exported (data-dependent control flow, an operator without a graph form).
+    gradients, with shapes fixed to the example inputs. ``shapes_only``: stand-ins without values
+    take the place of weights and inputs, so that a problem larger than this machine can be read;
+    the graph's constants then have no values either. Raises ``UserError`` naming what cannot be
+    exported (data-dependent control flow, an operator without a graph form).
     """
     module = ProblemModule(problem)
-    return tuple(_export_one(module, index, device) for index in range(problem.input_sets))
+    with _stand_ins() if shapes_only else contextlib.nullcontext():
+        return tuple(_export_one(module, index, device) for index in range(problem.input_sets))
+
+
+def _stand_ins() -> contextlib.AbstractContextManager[object]:
+    from torch._subclasses.fake_tensor import FakeTensorMode
+
+    return FakeTensorMode(allow_non_fake_inputs=True)
 
 
 def _export_one(module: ProblemModule, index: int, device: str) -> Graph:
     import torch
 
-    model = module.make_model().to(device)
+    model = module.make_model()
+    if device != "cpu":
+        # Stand-ins cannot be moved, and stay where they are.
+        model = model.to(device)
     arguments = tuple(module.make_inputs(index, device=device))
     with (
         _quiet(),
@@ -185,11 +199,14 @@ class _GraphReader:
 
     def _value(self, kind: ValueKind, target: str | None, value: Any) -> Any:
         import torch
+        from torch._subclasses.fake_tensor import FakeTensor
 
         if kind == "constant" and target is not None:
             constant = self._program.constants[target]
-            small = isinstance(constant, torch.Tensor) and (
-                constant.numel() <= MAX_CONSTANT_ELEMENTS
+            small = (
+                isinstance(constant, torch.Tensor)
+                and not isinstance(constant, FakeTensor)
+                and constant.numel() <= MAX_CONSTANT_ELEMENTS
             )
             return self._json(constant.tolist()) if small else None
         return None if isinstance(value, torch.Tensor) else self._json(value)
