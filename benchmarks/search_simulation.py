@@ -12,7 +12,8 @@ import argparse
 import json
 from pathlib import Path
 
-from kernelpro.bench.ablation import arm_config, summarise
+from kernelpro.bench.ablation import arm_config
+from kernelpro.bench.comparison import summarise
 from kernelpro.bench.simulation import Calibration
 from kernelpro.bench.trials import simulated_trial
 from kernelpro.schema.codec import to_jsonable

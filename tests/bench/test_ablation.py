@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 from tests.loop.simulated import PROBLEM, assembler, prepare
 
-from kernelpro.bench.ablation import ARMS, Trial, ablate, arm_config, read_trials, summarise
+from kernelpro.bench.ablation import ARMS, Trial, ablate, arm_config, read_trials
+from kernelpro.bench.comparison import summarise
 from kernelpro.bench.trials import real_trial, simulated_trial
 from kernelpro.errors import UserError
 from kernelpro.loop.assemble import strategy_of

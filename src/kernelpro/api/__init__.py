@@ -6,6 +6,7 @@ Every function takes and returns records. Failure of a candidate is a value; ``U
 
 from __future__ import annotations
 
+from kernelpro.api.ablation import ablation
 from kernelpro.api.code import (
     examples_of,
     find_symbol,
@@ -43,6 +44,7 @@ from kernelpro.executors.spool_worker import WorkOptions
 __all__ = [
     "CampaignPage",
     "WorkOptions",
+    "ablation",
     "ask",
     "calibrate",
     "diagnose",

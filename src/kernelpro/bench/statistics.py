@@ -6,7 +6,7 @@ Standard library and numpy only; checked against scipy in the tests.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -84,7 +84,7 @@ def evaluations_to_share(best_so_far: Sequence[float], goal: float, share: float
 
 
 def performance_profile(
-    results: dict[str, Sequence[float]], factors: Sequence[float]
+    results: Mapping[str, Sequence[float]], factors: Sequence[float]
 ) -> dict[str, list[float]]:
     """Share of the cases in which each arm is within a factor of the case's best arm.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
@@ -9,6 +10,7 @@ from kernelpro.bench.ablation import RunTrial, Trial
 from kernelpro.bench.simulation import Calibration, simulate
 from kernelpro.loop.assemble import Assemble, Prepare, assemble, prepare
 from kernelpro.loop.run import start_run
+from kernelpro.loop.seeds import derived_seed
 from kernelpro.schema.config import RunConfig
 from kernelpro.schema.event import Event, NodeFinished
 from kernelpro.schema.problem import Problem
@@ -20,6 +22,7 @@ def simulated_trial(calibration: Calibration | None = None) -> RunTrial:
 
     def run(arm: str, config: RunConfig, problem: str, seed: int) -> Trial:
         landscape = int(problem.rpartition("-")[2])
+        config = dataclasses.replace(config, seed=derived_seed(seed, problem))
         trace = simulate(config, landscape, calibration)
         return Trial(
             arm=arm, problem=problem, seed=seed, best_so_far=tuple(trace.best_so_far),
