@@ -16,7 +16,7 @@ LAYERS: dict[str, int] = {
     "schema": 1,
     "problems": 2, "build": 2, "hardware": 2, "diagnosis": 2, "search": 2, "llm": 2,
     "prompts": 2, "codesearch": 2, "store": 2,
-    "isolation": 3, "views": 3,
+    "isolation": 3, "views": 3, "energy": 3,
     "evaluation": 4, "profiling": 4, "proposers": 4, "report": 4, "executors": 4,
     "loop": 5, "dashboard": 5,
     "bench": 6, "campaign": 6,

@@ -87,14 +87,15 @@ def _read(nvml: Any, handle: Any) -> GpuState:
         ),
         power_w=None if milliwatts is None else milliwatts / 1000.0,
         power_limit_w=None if limit is None else limit / 1000.0,
-        throttle_reasons=ask("throttle_reasons", lambda: _reasons(nvml, handle)),
+        throttle_reasons=ask("throttle_reasons", lambda: reasons(nvml, handle)),
         foreign_processes=ask("foreign_processes", lambda: _foreign(nvml, handle)),
         driver=ask("driver", lambda: str(nvml.nvmlSystemGetDriverVersion())),
         missing=tuple(missing),
     )
 
 
-def _reasons(nvml: Any, handle: Any) -> tuple[str, ...]:
+def reasons(nvml: Any, handle: Any) -> tuple[str, ...]:
+    """Clock event reasons in force by NVML's names, without the harmless ones."""
     mask = int(nvml.nvmlDeviceGetCurrentClocksEventReasons(handle))
     prefix = "nvmlClocksEventReason"
     bits = {name.removeprefix(prefix): getattr(nvml, name) for name in dir(nvml)

@@ -105,6 +105,14 @@ class Call:
     idle: bool = False
     """GPU. False: the call is queued behind other work, so the events around it hold no launch
     latency. True: the queue is empty, and ``host_us`` is what a caller who waits sees."""
+    repeat: int = 1
+    """Calls made back to back within the one timing, with warm caches: for energy, whose sensors
+    need seconds. The last one's output counts."""
+
+    def to_json(self) -> dict[str, Any]:
+        """What the subject is told."""
+        return {"slot": self.slot, "fresh": self.fresh_address, "idle": self.idle,
+                "repeat": self.repeat}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,6 +138,8 @@ class Block:
     critical functions, allocator peaks."""
     digests: tuple[tuple[int | None, ...], ...] = ()
     """Of each call's outputs: equal for equal bytes. None = an output without bytes."""
+    started_s: float = 0.0
+    """When the referee sent the block, by ``time.perf_counter``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -115,7 +115,9 @@ class Harness:
         try:
             with candidate_code("runtime_error"):
                 for copy, call in zip(copies, calls, strict=True):
-                    result, sample = self._timer.time(self._call, copy.arguments, idle=call["idle"])
+                    result, sample = self._timer.time(
+                        _repeated(self._call, call["repeat"]), copy.arguments, idle=call["idle"]
+                    )
                     captured = Captured(result)
                     self._outputs.append(captured)
                     samples.append(sample)
@@ -187,6 +189,19 @@ def _declare(name: str, tensor: torch.Tensor, buffer: bool) -> dict[str, Any]:
         "name": name, "shape": list(tensor.shape), "dtype": dtype_name(tensor.dtype),
         "buffer": buffer,
     }  # fmt: skip
+
+
+def _repeated(function: Callable[..., Any], count: int) -> Callable[..., Any]:
+    """``function``, called ``count`` times; the last result."""
+    if count == 1:
+        return function
+
+    def again(*arguments: Any) -> Any:
+        for _ in range(count - 1):
+            function(*arguments)
+        return function(*arguments)
+
+    return again
 
 
 def _not_loaded(*_: Any) -> Any:

@@ -198,9 +198,7 @@ class WorkerSubject:
         """Run a block of calls, each timed, and keep their outputs until the next block."""
         limits = self._job.limits
         timeout_s = limits.call_timeout_s + (0.0 if self._warm else limits.load_timeout_s)
-        listed = [
-            {"slot": call.slot, "fresh": call.fresh_address, "idle": call.idle} for call in calls
-        ]
+        listed = [call.to_json() for call in calls]
         started = time.perf_counter_ns()
         result = self._ask({"op": "run", "args": {"calls": listed}}, timeout_s, Stage.RUN)
         wall_us = (time.perf_counter_ns() - started) / 1e3
@@ -212,7 +210,8 @@ class WorkerSubject:
             if not len(samples) == len(self._digests) == len(calls) or not isinstance(flags, dict):
                 raise ValueError("a block with the wrong number of samples")
         digests = tuple(tuple(of_call) for of_call in self._digests)
-        return Block(samples=samples, wall_us=wall_us, flags=flags, digests=digests)
+        return Block(samples=samples, wall_us=wall_us, flags=flags, digests=digests,
+                     started_s=started / 1e9)  # fmt: skip
 
     def read_outputs(self, call: int) -> Outputs:
         """Outputs of call number ``call`` of the last block, as they are now."""

@@ -55,6 +55,8 @@ class EvaluationConfig:
     threads: int | None = None
     """CPU threads on both sides; None = all usable cores."""
     allow_library_calls: bool = True
+    energy: bool = False
+    """Measure the joules of accepted candidates and of eager, where the device has a counter."""
     inputs: Literal["device", "cpu"] = "device"
     """Where random inputs are drawn; ``cpu`` reproduces KernelBench's bits."""
 
@@ -75,6 +77,9 @@ class RunConfig:
     search: str = "mcts"
     search_options: dict[str, Any] = field(default_factory=dict)
     objective: Objective = "latency"
+    max_slowdown: float | None = None
+    """With objective ``energy``: candidates slower than the fastest by more than this share are
+    not picked (0.02 = 2 %)."""
     arm: Arm = "full"
     memory: bool = True
     proactive: bool = True

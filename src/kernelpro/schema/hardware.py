@@ -12,6 +12,29 @@ PeakSource = Literal["measured", "specification", "estimated"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class EnergyCosts:
+    """What work costs on a device, measured (``kernelpro calibrate --energy``).
+
+    Joules are about ``active_w`` times the time, plus bytes and FLOPs at these prices.
+    """
+
+    meter: str
+    idle_w: float
+    """Power with nothing running."""
+    active_w: float
+    """Power with clocks up and next to nothing to do: one spinning block."""
+    dram_pj_per_byte: float | None = None
+    l2_pj_per_byte: float | None = None
+    pj_per_flop: dict[str, float] = field(default_factory=dict)
+    """Above ``active_w``, by arithmetic class as in ``Peaks.flops``."""
+    measured_at: str | None = None
+    conditions: dict[str, str] = field(default_factory=dict)
+    """Fits, intervals, clocks and temperatures of the measurement."""
+
+    __pydantic_config__ = CONFIG
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Peaks:
     """Attainable ceilings of a device: the roofline."""
 
@@ -32,6 +55,8 @@ class Peaks:
     """ISO date and time of the measurement."""
     conditions: dict[str, str] = field(default_factory=dict)
     """How the figures were taken: buffer sizes, store kind, vector width, thread counts."""
+    energy: EnergyCosts | None = None
+    """None = not calibrated."""
 
     __pydantic_config__ = CONFIG
 

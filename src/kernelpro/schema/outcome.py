@@ -122,6 +122,15 @@ class Energy:
     window_s: float | None = None
     meter: str = ""
     power_limited: bool | None = None
+    """True: the board lowered its clocks to stay within its power limit."""
+    dynamic_joules: float | None = None
+    """Without the power the idle device draws anyway."""
+    windows_j: tuple[float, ...] = ()
+    """Joules of one call in each window of seconds."""
+    sm_clock_mhz: float | None = None
+    temperature_c: tuple[float, float] | None = None
+    """In the first and the last window."""
+    notes: tuple[str, ...] = ()
 
     __pydantic_config__ = CONFIG
 
