@@ -20,6 +20,7 @@ import torch
 from kernelpro.errors import UserError
 from kernelpro.evaluation.arithmetic import MANTISSA_BITS, Rounding, Watch, round_mantissa
 from kernelpro.evaluation.structure import Flat, flatten
+from kernelpro.isolation import vector_math
 from kernelpro.isolation.loading import seed_generators
 from kernelpro.problems.instantiate import ProblemModule
 from kernelpro.schema.problem import Problem
@@ -54,6 +55,7 @@ class Reference:
 
         draw_on: where random inputs are drawn before they move to ``device`` (None = there).
         """
+        vector_math.choose_kernels()
         self._draw_on = draw_on or device
         self.problem = problem
         self.device = device

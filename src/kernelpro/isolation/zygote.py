@@ -21,9 +21,9 @@ READY = b"ready"
 
 def main(descriptor: int) -> NoReturn:
     """Import torch, say so, then fork one keeper per request until the referee hangs up."""
-    import torch  # noqa: F401  (warm: everything forked from here has it)
+    from kernelpro.isolation import keeper, namespaces, vector_math
 
-    from kernelpro.isolation import keeper, namespaces
+    vector_math.choose_kernels()  # Imports torch: everything forked from here has it warm.
 
     # Out of the collector's sight: a subject's collections stay quick, its pages stay shared.
     gc.collect()
