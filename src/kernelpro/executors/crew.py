@@ -26,7 +26,7 @@ TICK_S = 0.5
 """How often deadlines are looked at."""
 MAX_FAILED_STARTS = 3
 """Starts in a row after which a worker counts as broken (chosen)."""
-RESTART_PAUSE_S = (0.0, 0.5, 5.0)
+RESTART_PAUSE_S = (0.0, 0.5, 2.0)
 """Pause before each of them."""
 
 

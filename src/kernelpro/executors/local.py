@@ -89,13 +89,18 @@ class LocalSlot:
             environment["CUDA_VISIBLE_DEVICES"] = visible_devices
         command = [sys.executable, "-c", _BOOT.format(path=[*sys.path])]
         options = [device, "local", self.name, str(self._cache_root)]
-        process = subprocess.Popen(
-            [*command, *options], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-            stderr=self._errors, env=environment, start_new_session=True,
-        )  # fmt: skip
-        self._process, self._opening = process, Future()
+        ready: Future[Place] = Future()
+        try:
+            process = subprocess.Popen(
+                [*command, *options], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                stderr=self._errors, env=environment, start_new_session=True,
+            )  # fmt: skip
+        except OSError as error:
+            ready.set_exception(Lost(f"no process can be started: {error}"))
+            return ready
+        self._process, self._opening = process, ready
         threading.Thread(target=self._listen, args=(process,), daemon=True).start()
-        return self._opening
+        return ready
 
     def start(self, text: str, attempt: int) -> Future[str]:
         """Write the job; the listener completes the future."""

@@ -10,6 +10,7 @@ import os
 import sys
 from pathlib import Path
 
+from kernelpro.errors import KernelproError
 from kernelpro.executors.base import Workplace, place_of
 from kernelpro.executors.perform import perform
 from kernelpro.hardware.base import probe
@@ -21,7 +22,10 @@ def main() -> None:
     device, executor, worker, cache_root = sys.argv[1:5]
     replies = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)  # what a problem prints must not look like a reply
-    place = place_of(probe(device), executor=executor, worker=worker)
+    try:
+        place = place_of(probe(device), executor=executor, worker=worker)
+    except KernelproError as error:
+        sys.exit(str(error))
     workplace = Workplace(place=place, cache_root=Path(cache_root))
     _say(replies, {"place": to_jsonable(place)})
     try:

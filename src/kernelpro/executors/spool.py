@@ -208,7 +208,7 @@ class SpoolExecutor:
                 self._note(f"{path.name} was rejected: {delivery.reason}")
             else:
                 path.unlink(missing_ok=True)
-            if job_id in self._jobs:
+            if job_id in self._jobs and delivery.verdict in ("counted", "failed", "retry"):
                 seconds = time.monotonic() - self._published.get(job_id, time.monotonic())
                 self._queue.served(self._jobs[job_id].job, seconds)
                 self._after(job_id, retry=delivery.verdict == "retry")
