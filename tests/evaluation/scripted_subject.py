@@ -9,7 +9,8 @@ from kernelpro.isolation.base import Block, Call, Loaded, Outputs, Sample, Tenso
 
 CLEAN: dict[str, Any] = {
     "changed_functions": [], "changed_flags": {}, "overriding_modes": 0, "python_threads": 1,
-    "children": 0, "late_writes": [], "guards_damaged": [],
+    "children": 0, "background_us": 0.0, "unknown_threads": 0, "late_writes": [],
+    "guards_damaged": [],
 }  # fmt: skip
 
 Clock = Callable[[int, Call, bool], float]
@@ -53,6 +54,9 @@ class ScriptedSubject:
 
     def read_state(self) -> Mapping[str, TensorBytes]:
         raise AssertionError("not used")
+
+    def cpu_us(self) -> float | None:
+        return 0.0
 
     def log(self) -> str:
         return ""

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scripted_subject import CLEAN, Clock, ScriptedSubject
 
-from kernelpro.evaluation import integrity
+from kernelpro.evaluation import clocks, integrity
 from kernelpro.evaluation.floor import Floor
 from kernelpro.evaluation.integrity import Findings
 from kernelpro.evaluation.timing import Match, Plan, Side
@@ -23,7 +23,7 @@ PLAN = Plan(rounds=8, samples_per_round=6, min_time_us=1.0, target_ci=1e-9, max_
 
 @pytest.fixture(autouse=True)
 def quiet_machine(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(integrity, "crowding", lambda: 1.0)
+    monkeypatch.setattr(clocks, "crowding", lambda: 1.0)
 
 
 def _play(clock: Clock, *, unclaimed_us: float = 5.0, base: Clock | None = None) -> Match:
@@ -40,7 +40,7 @@ def _play(clock: Clock, *, unclaimed_us: float = 5.0, base: Clock | None = None)
 
 def _values(match: Match) -> Findings:
     findings = Findings()
-    integrity.examine_values(findings, match.sides[1], match.sides[0], match.write)
+    clocks.examine_values(findings, match.sides[1], match.sides[0], match.write)
     return findings
 
 
@@ -51,7 +51,7 @@ def _verdicts(findings: Findings) -> dict[str, bool | None]:
 def test_honest_times_pass() -> None:
     match = _play(lambda *_: 500.0)
     findings = _values(match)
-    integrity.examine_clocks(findings, match.sides[1], match.sides[0], [Call(slot=0)] * 8)
+    clocks.examine_clocks(findings, match.sides[1], match.sides[0], [Call(slot=0)] * 8, match.write)
     assert _verdicts(findings) == {
         "memoised_inputs": True, "call_count": True, "clock_agreement": True
     }  # fmt: skip
@@ -86,7 +86,9 @@ def test_noise_on_single_calls_is_put_to_the_test_and_forgiven() -> None:
 def test_a_clock_that_runs_slow_is_caught() -> None:
     match = _play(lambda *_: 100.0, unclaimed_us=900.0)
     findings = Findings()
-    integrity.examine_clocks(findings, match.sides[1], match.sides[0], [Call(slot=0)] * 16)
+    clocks.examine_clocks(
+        findings, match.sides[1], match.sides[0], [Call(slot=0)] * 16, match.write
+    )
     assert _verdicts(findings) == {"clock_agreement": False}
 
 
@@ -99,7 +101,7 @@ def test_device_events_longer_than_host_time_are_forged() -> None:
 
     findings = Findings()
     sides = [Side(name=n, subject=Forged(lambda *_: 100.0)) for n in ("eager", "candidate")]
-    integrity.examine_clocks(findings, sides[1], sides[0], [Call(slot=0)])
+    clocks.examine_clocks(findings, sides[1], sides[0], [Call(slot=0)], lambda slot: None)
     assert "device events" in findings.result()[0].detail
 
 
@@ -109,7 +111,8 @@ def test_device_events_longer_than_host_time_are_forged() -> None:
         ({"changed_functions": ["time.perf_counter"]}, "functions_unchanged"),
         ({"changed_flags": {"num_threads": [2, 1]}}, "flags_unchanged"),
         ({"overriding_modes": 1}, "lazy_output"),
-        ({"python_threads": 3}, "threads_after_return"),
+        ({"python_threads": 2, "background_us": 1e5}, "threads_after_return"),
+        ({"unknown_threads": 1}, "threads_after_return"),
         ({"late_writes": [0, 2]}, "late_writes"),
         ({"guards_damaged": [1]}, "guard_bands"),
     ],
@@ -163,8 +166,8 @@ def test_times_below_the_floor_are_impossible() -> None:
         side = Side(name="c", subject=ScriptedSubject(lambda *_: 1.0))
         side.rounds.append(np.array([us]))
         findings = Findings()
-        integrity.examine_floor(findings, floor, side)
+        clocks.examine_floor(findings, floor, side)
         assert _verdicts(findings) == {"physical_floor": passed}
     findings = Findings()
-    integrity.examine_floor(findings, "not measured", side)
+    clocks.examine_floor(findings, "not measured", side)
     assert _verdicts(findings) == {"physical_floor": None}

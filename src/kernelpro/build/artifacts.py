@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import stat
 import sys
 from pathlib import Path
 
@@ -20,6 +21,8 @@ MANIFEST_LIMIT_BYTES = 4 << 20
 """Chosen: thousands of builds; a longer manifest is a fault or an attack."""
 FOREIGN_LIMIT = 200
 """At most this many objects of other build lanes are looked at."""
+OBJECT_LIMIT_BYTES = 256 << 20
+"""Chosen: CUTLASS objects stay below 20 MB; larger files of other lanes are not read."""
 FOREIGN_FOLDERS: dict[str, str] = {"TVM_FFI_CACHE_DIR": "tvm_ffi",
                                    "TORCH_EXTENSIONS_DIR": "torch_extensions",
                                    "TRITON_CACHE_DIR": "triton"}  # fmt: skip
@@ -55,6 +58,9 @@ def read_manifest(build_dir: Path) -> tuple[Artifact, ...]:
 
 def _manifest(build_dir: Path) -> list[Artifact]:
     try:
+        # The folder is a candidate's: what has this name may be a pipe, which would never open.
+        if not stat.S_ISREG((build_dir / MANIFEST).lstat().st_mode):
+            return []
         with (build_dir / MANIFEST).open("rb") as file:
             lines = file.read(MANIFEST_LIMIT_BYTES).splitlines()
     except OSError:
@@ -77,7 +83,7 @@ def _foreign(build_dir: Path) -> list[Artifact]:
         found = [path for pattern in ("*.so", "*.cubin")
                  for path in (build_dir / folder).rglob(pattern)]  # fmt: skip
         for path in sorted(found, key=_modified)[:FOREIGN_LIMIT]:
-            if _inside(path, build_dir):
+            if _inside(path, build_dir) and path.stat().st_size <= OBJECT_LIMIT_BYTES:
                 artifacts.append(_foreign_artifact(path, folder))
     return artifacts
 

@@ -11,13 +11,14 @@ from collections.abc import Sequence
 from typing import Any
 
 from kernelpro.errors import MachineError
-from kernelpro.evaluation import integrity, timing
+from kernelpro.evaluation import clocks, timing
 from kernelpro.evaluation.baselines import COMPILE, EAGER, Baselines, baseline_error
 from kernelpro.evaluation.expectation import Draw, Drawer, Expectation, to_cpu
 from kernelpro.evaluation.floor import Floor, confirmed, make_floor
 from kernelpro.evaluation.record import Case
 from kernelpro.evaluation.second_look import Unrepeatable
-from kernelpro.evaluation.timing import Match, Plan, Side
+from kernelpro.evaluation.side import Side, SideFailed, attributed
+from kernelpro.evaluation.timing import Match, Plan
 from kernelpro.schema.hardware import Device, Peaks
 from kernelpro.schema.outcome import Latency
 
@@ -68,7 +69,7 @@ class Measurement:
                 return
             except Unrepeatable:
                 continue
-            except timing.SideFailed as ended:
+            except SideFailed as ended:
                 if ended.side.name == COMPILE:
                     self._baselines.drop_compiled(ended.failure)
                     continue
@@ -120,7 +121,7 @@ class Measurement:
                     f"the baseline ran {disturbance:.2g}x slower than in an earlier evaluation: "
                     "the machine was busy, measure again before believing the speed-up"
                 )
-            with case.stage("integrity"), timing.attributed(case.side):
+            with case.stage("integrity"), attributed(case.side):
                 self._conclude(case, match, eager)
 
     def _compiled(self, timer: str) -> Side | None:
@@ -137,15 +138,20 @@ class Measurement:
         for block in side.blocks:
             examination.block_seen(block)
         findings = examination.findings
-        integrity.examine_values(findings, side, eager, match.write)
+        clocks.examine_rest(findings, side)
+        clocks.examine_warm_up(findings, side)
+        clocks.examine_idle(findings, side, eager)
+        clocks.examine_values(findings, side, eager, match.write)
         count = int(CLOCK_BLOCK_US / (side.typical_us() + eager.typical_us()))
         count = max(1, min(count, len(side.rounds[-1])))
-        calls = [side.call(self._rng.randrange(timing.SLOTS)) for _ in range(count)]
-        integrity.examine_clocks(findings, side, eager, calls)
+        slots = [0, *(self._rng.randrange(timing.SLOTS) for _ in range(count - 1))]
+        clocks.examine_clocks(
+            findings, side, eager, [side.call(slot) for slot in slots], match.write
+        )
         floor = self._floor(examination.state)
-        if not isinstance(floor, str) and floor.impossible(integrity.typical_us(side)):
+        if not isinstance(floor, str) and floor.impossible(clocks.typical_us(side)):
             floor = confirmed(floor, self._device.id)
-        integrity.examine_floor(findings, floor, side)
+        clocks.examine_floor(findings, floor, side)
         case.speedup = match.speedup(side)
         used = match.quiet_rounds()
         case.latency = side.latency(used)
@@ -201,5 +207,5 @@ def _floor_evidence(floor: Floor | str, side: Side) -> dict[str, Any]:
         "bytes": floor.bytes,
         "gb_s": floor.gb_s,
         "level": floor.level,
-        "share": floor.share(integrity.typical_us(side)),
+        "share": floor.share(clocks.typical_us(side)),
     }

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from kernelpro.evaluation.examination import Examination
+from kernelpro.evaluation.side import Side
 from kernelpro.evaluation.statistics import Estimate
-from kernelpro.evaluation.timing import Side
 from kernelpro.isolation.base import Loaded, Subject, SubjectFailure
 from kernelpro.schema.outcome import Latency, Outcome, Stage, Status
 from kernelpro.text import content_hash, printable, truncate_middle

@@ -14,16 +14,29 @@ import random
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from kernelpro.evaluation import statistics
+from kernelpro.evaluation.side import (
+    HOST_TIMER as HOST_TIMER,
+)
+from kernelpro.evaluation.side import (
+    Side as Side,
+)
+from kernelpro.evaluation.side import (
+    SideFailed as SideFailed,
+)
+from kernelpro.evaluation.side import (
+    attributed,
+    microseconds,
+    settle,
+)
 from kernelpro.evaluation.statistics import Estimate, Samples
-from kernelpro.isolation.base import Block, Call, Sample, Subject, SubjectFailure
+from kernelpro.isolation.base import Block, Call
 from kernelpro.schema.config import EvaluationConfig
-from kernelpro.schema.outcome import Latency
 
 SLOTS = 3
 """Chosen. Distinct values in play at a time; each is rewritten in turn."""
@@ -45,79 +58,13 @@ LEAST_ROUNDS = 4
 DISTURBED = 1.5
 """Chosen. A round whose baseline median is this much above the quietest quarter's is disturbed
 (EVAL_PITFALLS 86: identical code swings by 2x beside other load)."""
-SPIN_S = 0.04
-"""Measured. Threads of an OpenMP team spin this long after their last region (GNU's default of
-300,000 pauses takes some 20 ms on recent cores); whoever runs next would share a core with them."""
 ODD_PER_BLOCK, ODD_PER_MATCH = 2, 12
 """Chosen. Answers that differ from the first to the same values are verified up to these numbers:
 a kernel that sums in another order each time differs on every call, and rightly."""
-HOST_TIMER = "monotonic"
-"""The clock of a device whose calls return when they are done. Others have clocks of their own."""
 IDLE_ROUNDS, IDLE_CALLS = 4, 8
 """Chosen. Launch-inclusive times are a second figure beside the device's: no interval is needed."""
 EXTRA_ROUNDS = 6
 """Chosen. At most this many times the configured rounds are measured."""
-
-
-@dataclass(slots=True, kw_only=True)
-class Side:
-    """One subject in the comparison, and what was measured of it."""
-
-    name: str
-    subject: Subject
-    timer: str = HOST_TIMER
-    always_fresh: bool = False
-    """Every call gets a copy of its inputs: for problems that change them in place."""
-    warm_us: float = 0.0
-    """Quickest call of the warm-up: other load on the machine only adds time."""
-    stable: bool = True
-    rounds: list[Samples] = field(default_factory=list)
-    lone: list[float] = field(default_factory=list)
-    """Single calls on values just written: nothing to share work with."""
-    fresh_values: list[float] = field(default_factory=list)
-    """Timed calls that saw their values for the first time ..."""
-    seen_values: list[float] = field(default_factory=list)
-    """... and calls on values seen before."""
-    idle: list[Samples] = field(default_factory=list)
-    """GPU: host times of calls that found an empty queue, by round."""
-    blocks: list[Block] = field(default_factory=list)
-    answers: dict[int, tuple[int | None, ...]] = field(default_factory=dict)
-    """Slot -> digests of the first answer to its present values."""
-
-    def odd_answers(self, calls: Sequence[Call], block: Block) -> list[int]:
-        """Calls of ``block`` whose answer is not, bit for bit, the first to the same values."""
-        pairs = enumerate(zip(calls, block.digests, strict=False))
-        return [
-            number
-            for number, (call, digests) in pairs
-            if self.answers.setdefault(call.slot, digests) != digests
-        ]
-
-    def call(self, slot: int, *, fresh: bool = False) -> Call:
-        """A call on ``slot``."""
-        return Call(slot=slot, fresh_address=fresh or self.always_fresh)
-
-    def typical_us(self) -> float:
-        """Median of the last round; before the first, the quickest call of the warm-up."""
-        return float(np.median(self.rounds[-1])) if self.rounds else self.warm_us
-
-    def latency(self, used: Sequence[int]) -> Latency:
-        """Median with interval over the timed calls of the rounds ``used``."""
-        rounds = [self.rounds[number] for number in used]
-        estimate = statistics.median_ci(rounds)
-        on_device = self.timer != HOST_TIMER
-        return Latency(
-            median_us=estimate.value,
-            ci95_us=(estimate.low, estimate.high),
-            samples=tuple(float(v) for r in rounds for v in r),
-            timer=self.timer,
-            rounds=tuple(float(np.median(r)) for r in rounds),
-            kind="device" if on_device else "launch_inclusive",
-            device_median_us=estimate.value if on_device else None,
-            launch_inclusive_median_us=(
-                float(np.median(np.concatenate(self.idle))) if self.idle else None
-            ),
-        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -143,26 +90,6 @@ class Plan:
             max_time_s=config.max_time_s if full else config.max_time_s / 8,
             verify_every=2,
         )
-
-
-class SideFailed(Exception):
-    """A side's subject ended, or its timed answer was refused, during a match."""
-
-    def __init__(self, side: Side, failure: SubjectFailure) -> None:
-        super().__init__(failure.message)
-        self.side = side
-        self.failure = failure
-
-
-@contextmanager
-def attributed(side: Side | None) -> Iterator[None]:
-    """A ``SubjectFailure`` inside belongs to ``side``."""
-    try:
-        yield
-    except SubjectFailure as failure:
-        if side is None:
-            raise
-        raise SideFailed(side, failure) from failure
 
 
 Verifier = Callable[[Side, int, int], None]
@@ -232,6 +159,11 @@ class Match:
                 with attributed(side):
                     block = side.subject.run(calls)
                 side.idle.append(np.array([sample.host_us for sample in block.samples]))
+                side.idle_waits += [
+                    sample.host_us - sample.issue_us
+                    for sample in block.samples
+                    if sample.issue_us is not None
+                ]
                 side.blocks.append(block)
 
     def quiet_rounds(self) -> list[int]:
@@ -280,6 +212,7 @@ class Match:
             self._look(side, calls, block)
             values = [microseconds(sample) for sample in block.samples]
             quickest = min(quickest, *values)
+            side.slowest_warm_us = max(side.slowest_warm_us, *values)
             medians.append(float(np.median(values)))
             recent = medians[-3:]
             if len(recent) == 3 and max(recent) <= (1 + STABLE) * min(recent):
@@ -300,7 +233,7 @@ class Match:
         calls = self._compose()
         for side in order:
             settle(side)
-            with attributed(side):
+            with self._others_resting(side), attributed(side):
                 block = side.subject.run(calls)
             values = np.array([microseconds(s) for s in block.samples])
             side.rounds.append(values)
@@ -308,6 +241,21 @@ class Match:
             _sort_by_novelty(side, calls, values, set(unseen))
             with attributed(side):
                 self._look(side, calls, block, always=number % self.plan.verify_every == 0)
+
+    @contextmanager
+    def _others_resting(self, measured: Side) -> Iterator[None]:
+        """Note the CPU time that candidates take while another side is measured."""
+        others = [side for side in self.sides[1:] if side is not measured]
+        before = [side.subject.cpu_us() for side in others]
+        started = time.perf_counter()
+        yield
+        wall_us = 1e6 * (time.perf_counter() - started)
+        for side, earlier in zip(others, before, strict=True):
+            now = side.subject.cpu_us()
+            known = None if now is None or earlier is None else max(0.0, now - earlier)
+            total = side.rest_cpu_us
+            side.rest_cpu_us = None if known is None or total is None else total + known
+            side.rest_wall_us += wall_us
 
     def _lone_call(self, slot: int) -> None:
         """New values, then a block of one: the candidate cannot prepare the next answer."""
@@ -360,17 +308,6 @@ class Match:
             <= self.plan.target_ci
             for side in self.sides
         )
-
-
-def settle(side: Side) -> None:
-    """Let the threads of whoever ran before go to sleep: on a CPU they spin beside ``side``."""
-    if side.timer == HOST_TIMER:
-        time.sleep(SPIN_S)
-
-
-def microseconds(sample: Sample) -> float:
-    """The time that counts: the device's where there is one, else the host's."""
-    return sample.host_us if sample.device_us is None else sample.device_us
 
 
 def _sort_by_novelty(side: Side, calls: Sequence[Call], values: Samples, unseen: set[int]) -> None:

@@ -124,6 +124,8 @@ class Sample:
     the call was queued behind."""
     device_us: float | None = None
     """CUDA events around the call."""
+    issue_us: float | None = None
+    """On a GPU: host time until forward returned, its launches issued."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -195,6 +197,11 @@ class Subject(Protocol):
 
     def read_state(self) -> Mapping[str, TensorBytes]:
         """Parameters and buffers as they are now (training-mode buffers)."""
+        ...
+
+    def cpu_us(self) -> float | None:
+        """CPU time that its processes have taken, as the referee's kernel counts it; None =
+        unknown."""
         ...
 
     def log(self) -> str:

@@ -69,12 +69,17 @@ class CudaTimer:
             self._spin(LEAD_CYCLES)
         self._record(first, self._stream)
         result = call(*arguments)
+        issued = _clock()
         self._record(last, self._stream)
         self._wait()
         end = _clock()
         device_us = float(self._elapsed(first, last)) * 1e3
         lead_us = 0.0 if idle else float(self._elapsed(queued, first)) * 1e3
-        return result, {"host_us": (end - start) / 1e3 - lead_us, "device_us": device_us}
+        return result, {
+            "host_us": (end - start) / 1e3 - lead_us,
+            "device_us": device_us,
+            "issue_us": (issued - start) / 1e3,
+        }
 
     def _allow_no_persisting_lines(self) -> None:
         """Undo persisting-L2 carve-outs, which a flush would not evict."""

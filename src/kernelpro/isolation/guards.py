@@ -1,65 +1,20 @@
-"""What a candidate must not change in its process: functions, global flags, threads, children.
+"""What a candidate must not change in its process: global flags; and what it leaves running.
 
-Snapshots are taken before candidate source runs; what differs afterwards goes into
+Settings are read before candidate source runs; what differs afterwards goes into
 ``Block.flags``. Must not judge: some changes are legal (a thread pool), the referee decides.
 """
 
 from __future__ import annotations
 
-import gc
-import json
 import os
+import sys
 import threading
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
-
-WATCHED = {
-    time: ("perf_counter", "perf_counter_ns", "monotonic", "monotonic_ns", "time", "time_ns",
-           "process_time", "process_time_ns", "sleep"),
-    os: ("read", "write", "pread", "preadv", "pwrite", "_exit", "fork"),
-    gc: ("collect", "disable", "enable"),
-    json: ("dumps", "loads"),
-    torch: ("empty", "empty_like", "empty_strided", "zeros", "zeros_like", "ones", "full", "rand",
-            "randn", "allclose", "isclose", "equal", "no_grad", "tensor",
-            "set_num_threads", "get_num_threads", "compile"),
-    torch.testing: ("assert_close",),
-    torch.cuda: ("synchronize", "Event", "current_stream", "Stream", "memory_allocated"),
-    torch.cuda.Event: ("record", "elapsed_time", "synchronize", "query"),
-    torch.Tensor: ("data_ptr", "copy_", "contiguous", "cpu", "cuda", "to", "detach", "clone",
-                   "untyped_storage", "stride", "element_size", "__eq__", "fill_"),
-    torch.nn.Module: ("__call__", "_call_impl", "load_state_dict", "state_dict", "to",
-                      "named_parameters", "named_buffers"),
-}  # fmt: skip
-"""Functions a patched referee would depend on (EVAL_PITFALLS 4, 34): object -> attributes.
-Not torch.manual_seed: torch.compile replaces it itself, and nothing here calls it afterwards."""
-
-
-class Identities:
-    """Which watched functions are still the objects they were."""
-
-    def __init__(self, extra: dict[Any, tuple[str, ...]]) -> None:
-        watched = {**WATCHED, **extra}
-        self._before = [
-            (owner, name, getattr(owner, name), getattr(getattr(owner, name), "__code__", None))
-            for owner, names in watched.items()
-            for name in names
-        ]
-
-    def changed(self) -> list[str]:
-        """Dotted names that now resolve to something else, or run other code."""
-        names = []
-        for owner, name, function, code in self._before:
-            now = getattr(owner, name, None)
-            if now is not function or getattr(now, "__code__", None) is not code:
-                names.append(
-                    f"{getattr(owner, '__module__', '')}.{owner.__name__}.{name}".strip(".")
-                )
-        return names
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,17 +117,60 @@ def count_threads() -> int:
 
 
 def count_python_threads() -> int:
-    """Threads that Python knows of."""
-    return threading.active_count()
+    """Threads that run Python code, those started below ``threading`` included."""
+    return max(threading.active_count(), len(sys._current_frames()))
 
 
-def count_children() -> int | None:
-    """Child processes, zombies included; None where the kernel does not list them."""
+def count_unknown_threads() -> int:
+    """Threads that run Python code and that ``threading`` does not know of."""
+    known = {thread.ident for thread in threading.enumerate()}
+    return len(sys._current_frames().keys() - known)
+
+
+def other_processes() -> list[int]:
+    """Living processes that this one or its descendants started: all others of an own process
+    namespace, else its children."""
+    own = os.getpid()
+    if os.getppid() == 1:
+        listed = [int(p.name) for p in Path("/proc").iterdir() if p.name.isdigit()]
+        found = [pid for pid in listed if pid not in (1, own)]
+    else:
+        lists = [_text(path) for path in Path("/proc/self/task").glob("*/children")]
+        found = [int(word) for text in lists for word in text.split()]
+    return [pid for pid in found if _text(Path(f"/proc/{pid}/stat")).rpartition(")")[2][1:2] != "Z"]
+
+
+class Background:
+    """CPU time that Python threads and other processes of a candidate take between two blocks."""
+
+    def __init__(self) -> None:
+        self._before = self._now_us()
+
+    def mark(self) -> None:
+        """A block has ended."""
+        self._before = self._now_us()
+
+    def since_last_us(self) -> float:
+        """CPU time since then, of those that were there then."""
+        now = self._now_us()
+        return sum(now[key] - value for key, value in self._before.items() if key in now)
+
+    @staticmethod
+    def _now_us() -> dict[tuple[str, int], float]:
+        own = threading.get_native_id()
+        tasks = [t.native_id for t in threading.enumerate() if t.native_id not in (None, own)]
+        found = {("thread", i): f"/proc/self/task/{i}/schedstat" for i in tasks if i is not None}
+        found |= {("process", pid): f"/proc/{pid}/schedstat" for pid in other_processes()}
+        times = {key: _text(Path(path)).split() for key, path in found.items()}
+        return {key: int(words[0]) / 1e3 for key, words in times.items() if words}
+
+
+def _text(path: Path) -> str:
+    """A file of ``/proc``, empty where it is gone."""
     try:
-        lists = [p.read_text() for p in Path("/proc/self/task").glob("*/children")]
+        return path.read_text()
     except OSError:
-        return None
-    return sum(len(text.split()) for text in lists) if lists else None
+        return ""
 
 
 def overriding_modes() -> int:

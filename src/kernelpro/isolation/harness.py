@@ -12,14 +12,16 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from time import perf_counter_ns as _clock
+from types import ModuleType
 from typing import Any
 
 import torch
 
-from kernelpro.isolation import capture, guards, loading, timing
+from kernelpro.isolation import guards, loading, timing
 from kernelpro.isolation.capture import Captured
-from kernelpro.isolation.inputs import GuardedCopy, Slots, read_tensors
-from kernelpro.isolation.payload import TensorMeta, dtype_name, meta_from_json, unflatten
+from kernelpro.isolation.identities import Identities
+from kernelpro.isolation.inputs import Slots, read_tensors
+from kernelpro.isolation.payload import dtype_name, meta_from_json, unflatten
 
 MODULE_NAME = "kernelpro_candidate"
 
@@ -43,12 +45,16 @@ class Harness:
         torch.set_grad_enabled(False)
         self._timer = timing.make_timer(self._device)
         self._policy = guards.FlagPolicy(threads=job["threads"], tf32=job["tf32"])
-        self._identities = guards.Identities(_own_functions())
+        self._background = guards.Background()
         self._slots = Slots(self._device, inbox)
         self._model: Any = None
         self._call: Callable[..., Any] = _not_loaded
         self._outputs: list[Captured] = []
         self._given: list[Any] = []
+        self._prints: list[list[bytes | None]] = []
+        self._noted: dict[str, Any] = {}
+        # Last: all of this object but what is assigned later is watched as well.
+        self._identities = Identities(own_modules(), [self, self._timer, self._policy])
 
     def load(self) -> dict[str, Any]:
         """Import and construct; the state that the module declares."""
@@ -97,19 +103,28 @@ class Harness:
         self._slots.write(slot, structure, [meta_from_json(meta) for meta in tensors])
         return {}
 
-    def run(self, calls: list[dict[str, Any]]) -> dict[str, Any]:
-        """Time a block of calls back to back, then say what changed meanwhile."""
-        previous_sizes = [m.nbytes for captured in self._outputs[:1] for m in captured.metas()]
+    def prepare(self, calls: list[dict[str, Any]]) -> dict[str, Any]:
+        """Drop the last block and tidy up, before the next block's new values exist here: what
+        hooks of the collector or of dying objects could work out now is not worth having."""
+        sizes = [m.nbytes for captured in self._outputs[:1] for m in captured.metas()]
+        fresh = [
+            size for call in calls if call["fresh"] for size in self._slots.sizes(call["slot"])
+        ]
         self._outputs.clear()
         self._given.clear()
         gc.collect()
+        self._timer.poison([*sizes * len(calls), *fresh])
+        gc.disable()
+        return {}
+
+    def run(self, calls: list[dict[str, Any]]) -> dict[str, Any]:
+        """Time a block of calls back to back, then say what changed meanwhile."""
         copies = [self._slots.give(call["slot"], fresh=call["fresh"]) for call in calls]
         self._given.extend(copies)
         self._policy.apply()
         torch.set_grad_enabled(False)
-        self._timer.poison(previous_sizes * len(calls))
+        background_us = self._background.since_last_us()
         threads = guards.count_threads()
-        gc.disable()
         started = _clock()
         samples, prints = [], []
         try:
@@ -125,10 +140,21 @@ class Harness:
                 self._timer.synchronize()
         finally:
             gc.enable()
-        flags = self._findings(prints)
-        flags |= {"threads_before": threads, "block_us": (_clock() - started) / 1e3}
+        self._prints = prints
+        self._noted = {
+            "threads_before": threads,
+            "block_us": (_clock() - started) / 1e3,
+            "background_us": background_us,
+        }
+        return {"samples": samples}
+
+    def seal(self) -> dict[str, Any]:
+        """Right after a block: digests that bind its outputs, and what changed meanwhile."""
+        # First the digests: whoever fills an output only when it is read changes its fingerprint.
         digests = [captured.digests() for captured in self._outputs]
-        return {"samples": samples, "digests": digests, "flags": flags}
+        flags = self._findings(self._prints) | self._noted
+        self._background.mark()
+        return {"digests": digests, "flags": flags}
 
     def _findings(self, prints: list[list[bytes | None]]) -> dict[str, Any]:
         """State after a block, as JSON (see ``Block.flags``)."""
@@ -136,7 +162,8 @@ class Harness:
             "grad_mode": "no_grad",
             "threads_after": guards.count_threads(),
             "python_threads": guards.count_python_threads(),
-            "children": guards.count_children(),
+            "unknown_threads": guards.count_unknown_threads(),
+            "children": len(guards.other_processes()),
             "overriding_modes": guards.overriding_modes(),
             "changed_functions": self._identities.changed(),
             "changed_flags": self._policy.changed(),
@@ -221,17 +248,9 @@ def candidate_code(kind: str) -> Iterator[None]:
             sys.stderr.flush()
 
 
-def _own_functions() -> dict[Any, tuple[str, ...]]:
-    """The harness's functions that a candidate would gain from patching."""
-    return {
-        capture: ("describe", "lazy_kind", "sample_elements", "dense_bytes", "digest", "raw_view"),
-        capture.Captured: ("__init__", "metas", "write", "digests", "fingerprint"),
-        guards: ("read_flags", "count_threads", "count_children", "overriding_modes"),
-        guards.Identities: ("changed",),
-        guards.FlagPolicy: ("apply", "changed"),
-        timing.CpuTimer: ("time", "poison"),
-        Slots: ("write", "give"),
-        GuardedCopy: ("guards_intact",),
-        TensorMeta: ("to_json",),
-        Harness: ("run", "describe", "fetch", "_findings", "_select"),
-    }
+def own_modules() -> list[ModuleType]:
+    """The modules whose functions and classes a candidate would gain from patching."""
+    names = ("capture", "child", "frames", "guards", "harness", "identities", "inputs", "loading",
+             "payload", "timing", "cuda_timing")  # fmt: skip
+    found = (sys.modules.get(f"kernelpro.isolation.{name}") for name in names)
+    return [module for module in found if module is not None]

@@ -64,6 +64,12 @@ class Slots:
             tensor.copy_(value)
         self._slots[slot] = (structure, metas, known[2])
 
+    def sizes(self, slot: int) -> list[int]:
+        """Bytes that fresh copies of the slot's present tensors take; none if it is empty."""
+        _, metas, tensors = self._slots.get(slot, (None, [], []))
+        pairs = zip(metas, tensors, strict=True)
+        return [_extent(meta) * tensor.element_size() + 2 * GUARD_BYTES for meta, tensor in pairs]
+
     def give(self, slot: int, *, fresh: bool) -> GuardedCopy:
         """The arguments of one call, at the slot's own addresses or at new ones."""
         structure, metas, tensors = self._slots[slot]

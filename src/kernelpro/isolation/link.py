@@ -10,6 +10,7 @@ import os
 import secrets
 import select
 import socket
+import struct
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -18,6 +19,9 @@ from typing import Any
 from kernelpro.isolation.frames import FrameError, FrameParser, encode_frame
 
 _RECEIVE_BYTES = 1 << 18
+_CREDENTIALS = struct.Struct("3i")
+_CREDENTIALS_SPACE = socket.CMSG_SPACE(_CREDENTIALS.size)
+"""``struct ucred``: process, user and group id, put there by the kernel."""
 WATCH_S = 1.0
 _DRAIN_READS = 64
 """Pieces read at most when draining: 16 MiB, 256 times the default pipe."""
@@ -89,6 +93,9 @@ class Link:
         self._log_open = True
         self._next_watch = time.monotonic() + WATCH_S
         self.log = Log(log_bytes)
+        self.peer: int | None = None
+        """Process id of who sent the first message, as this kernel numbers it."""
+        ends.channel.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
         ends.channel.setblocking(False)
         os.set_blocking(ends.log, False)
 
@@ -110,7 +117,7 @@ class Link:
         while (message := self._parser.next()) is None:
             self._wait(select.POLLIN, deadline)
             try:
-                data = self._ends.channel.recv(_RECEIVE_BYTES)
+                data = self._receive()
             except BlockingIOError:
                 continue
             except ConnectionError:
@@ -121,6 +128,13 @@ class Link:
         if self._parser.pending:
             raise FrameError("bytes follow the reply")
         return message
+
+    def _receive(self) -> bytes:
+        data, ancillary, _, _ = self._ends.channel.recvmsg(_RECEIVE_BYTES, _CREDENTIALS_SPACE)
+        for level, kind, content in ancillary:
+            if (level, kind) == (socket.SOL_SOCKET, socket.SCM_CREDENTIALS) and self.peer is None:
+                self.peer = _CREDENTIALS.unpack(content[: _CREDENTIALS.size])[0] or None
+        return data
 
     def _send(self, data: bytes, deadline: float) -> None:
         view = memoryview(data)

@@ -38,10 +38,11 @@ def duration(value: Any) -> float:
 
 def sample(data: Any) -> Sample:
     """One claimed timing."""
-    device_us = data["device_us"]
+    device_us, issue_us = data["device_us"], data.get("issue_us")
     return Sample(
         host_us=duration(data["host_us"]),
         device_us=None if device_us is None else duration(device_us),
+        issue_us=None if issue_us is None else duration(issue_us),
     )
 
 

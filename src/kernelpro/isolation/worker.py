@@ -19,7 +19,7 @@ import torch
 
 from kernelpro.build.artifacts import read_manifest
 from kernelpro.errors import MachineError, UserError
-from kernelpro.isolation import causes, replies
+from kernelpro.isolation import causes, proctree, replies
 from kernelpro.isolation.base import (
     Block,
     Call,
@@ -81,6 +81,7 @@ class WorkerSubject:
         self._closed = False
         self._warm = job.compile_mode is None
         self._digests: list[list[int | None]] = []
+        self._undelivered: dict[int, list[Any]] = {}
         self._rewritten = False
         """Inputs or weights were written since the last block: an output may share their memory."""
         self.survivors: int | None = 0
@@ -188,23 +189,38 @@ class WorkerSubject:
         self._command("write_state", Stage.LOAD, names=list(tensors), tensors=metas)
 
     def write_inputs(self, slot: int, inputs: Sequence[Any]) -> None:
-        """Put forward's arguments into ``slot``."""
-        tensors: list[torch.Tensor] = []
-        structure = flatten(list(inputs), tensors, _refuse)
-        metas = self._send_tensors(tensors)
-        self._command("write_inputs", Stage.RUN, slot=slot, structure=structure, tensors=metas)
+        """Keep forward's arguments for ``slot``; the process gets them when they are needed.
+
+        Not earlier: between calls a candidate's threads and hooks could work on them unseen.
+        """
+        self._check_open()
+        flatten(list(inputs), [], _refuse)
+        self._undelivered[slot] = list(inputs)
+
+    def _deliver(self) -> None:
+        """Write the arguments that are still here."""
+        for slot, inputs in self._undelivered.items():
+            tensors: list[torch.Tensor] = []
+            structure = flatten(inputs, tensors, _refuse)
+            metas = self._send_tensors(tensors)
+            self._command("write_inputs", Stage.RUN, slot=slot, structure=structure, tensors=metas)
+        self._undelivered.clear()
 
     def run(self, calls: Sequence[Call]) -> Block:
         """Run a block of calls, each timed, and keep their outputs until the next block."""
         limits = self._job.limits
         timeout_s = limits.call_timeout_s + (0.0 if self._warm else limits.load_timeout_s)
         listed = [call.to_json() for call in calls]
+        self._command("prepare", Stage.RUN, calls=listed)
+        self._deliver()
         started = time.perf_counter_ns()
         result = self._ask({"op": "run", "args": {"calls": listed}}, timeout_s, Stage.RUN)
         wall_us = (time.perf_counter_ns() - started) / 1e3
         self._warm, self._rewritten = True, False
         with self._checking(Stage.RUN):
             samples = tuple(replies.sample(item) for item in replies.items(result["samples"]))
+        result = self._command("seal", Stage.RUN)
+        with self._checking(Stage.RUN):
             flags = result["flags"]
             self._digests = [replies.digests(item) for item in replies.items(result["digests"])]
             if not len(samples) == len(self._digests) == len(calls) or not isinstance(flags, dict):
@@ -232,6 +248,10 @@ class WorkerSubject:
             if len(names) != len(outputs.tensors):
                 raise ValueError("names and tensors of the state differ in number")
         return dict(zip(names, outputs.tensors, strict=True))
+
+    def cpu_us(self) -> float | None:
+        """CPU time of the keeper and all below it, as this kernel counts it."""
+        return None if self._link.peer is None else proctree.cpu_us(self._link.peer)
 
     def log(self) -> str:
         """Captured stdout and stderr so far, capped."""
@@ -266,6 +286,7 @@ class WorkerSubject:
 
     def _read(self, what: str, call: int) -> tuple[Outputs, dict[str, Any]]:
         """Ask what is there, check the sizes, then ask for the bytes and copy them out."""
+        self._deliver()
         result = self._command("describe", Stage.VERIFY, what=what, call=call)
         with self._checking(Stage.VERIFY):
             metas = [meta_from_json(item) for item in replies.items(result["tensors"])]

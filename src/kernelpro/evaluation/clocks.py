@@ -1,0 +1,260 @@
+"""Integrity checks that weigh times: of new values against old, single calls against blocks, the
+subject's clock against the referee's, the candidate against the baseline and against physics.
+
+Noise only ever adds time, cheating saves it on every call: so a suspicion is put to the test again
+and again, and the best of many tries decides.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from kernelpro.evaluation.floor import Floor
+from kernelpro.evaluation.integrity import Findings
+from kernelpro.evaluation.side import Side, microseconds, settle
+from kernelpro.isolation.base import Block, Call
+from kernelpro.text import format_us
+
+REUSE_RATIO, REUSE_MIN_US = 2.0, 20.0
+"""Chosen. Repeated values answered this much quicker than new ones, beyond what the baseline
+shows (caches), is a lookup."""
+LONE_RATIO, LONE_MIN_US = 4.0, 200.0
+"""Chosen. Single calls may be slower (cold caches, sleeping thread pools) than calls of a block;
+beyond this, work for later calls was done in earlier ones."""
+CLOCK_SLACK_US, CLOCK_SLACK_SHARE = 200.0, 0.25
+"""Chosen. Unclaimed time of a block that scheduling explains; and as a share of what is claimed
+and of the baseline's unclaimed time."""
+CLOCK_ATTEMPTS = 24
+CLOCK_PAUSE_S = 0.01
+"""Chosen. Blocks to look at before unclaimed time is believed, and how much longer to wait before
+each: other load comes in bursts of many milliseconds."""
+CLEARLY = 0.9
+"""Chosen. The quickest new call must be slower than this share of the usual ones, or other load
+on the machine explains the difference."""
+CONFIRMATIONS = 20
+"""Chosen. Tries a suspicious candidate gets to answer new values quickly."""
+FEWEST = 3
+"""Calls of a kind without which nothing can be said about it."""
+REST_SHARE, REST_US = 0.5, 5000.0
+"""Chosen. CPU time a candidate may take while others are measured, as a share of that time, and
+how much of it is looked at at all. A busy team of threads takes one share per core."""
+HIDDEN_US, HIDDEN_SHARE = 20.0, 0.5
+"""Chosen. Time of a call on an idle GPU beyond launches and kernels that waking up explains, and
+as a share of the kernels' time."""
+
+Rewrite = Callable[[int], None]
+"""Puts new values into a slot on all sides."""
+
+
+def examine_values(findings: Findings, side: Side, baseline: Side, rewrite: Rewrite) -> None:
+    """Are values seen before, or calls after the first of a block, suspiciously quick?
+
+    The quickest call on new values is held against the typical one, and suspicion is put to the
+    test: noise only ever adds time, a lookup or shared work saves it on every call.
+    """
+    reuse = Comparison("memoised_inputs", "new values", "values seen before",
+                       REUSE_RATIO, REUSE_MIN_US)  # fmt: skip
+    single = Comparison("call_count", "single calls", "calls in a block",
+                        LONE_RATIO, LONE_MIN_US)  # fmt: skip
+    for comparison, probe, new, usual in (
+        (reuse, _probe_new, side.fresh_values, side.seen_values),
+        (single, _probe_single, side.lone, _pooled(side)),
+    ):
+        if len(new) < FEWEST or len(usual) < FEWEST:
+            findings.unknown(comparison.check, f"fewer than {FEWEST} calls of a kind")
+            continue
+        own = min(new), float(np.median(usual))
+        if own[0] < np.quantile(usual, CLEARLY):
+            findings.passed(comparison.check, comparison.told(own))
+            continue
+        honest = float("inf"), float("inf")
+        for _ in range(CONFIRMATIONS):
+            if not comparison.suspicious(own):
+                break
+            mine, theirs = probe(side, baseline, rewrite)
+            own = min(own[0], mine[0]), own[1]
+            honest = min(honest[0], theirs[0]), min(honest[1], theirs[1])
+        caught = comparison.suspicious(own) and comparison.beyond(own, honest)
+        findings.decide(comparison.check, comparison.told(own) if caught else "",
+                        comparison.told(own))  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """New against usual calls of one check, in microseconds."""
+
+    check: str
+    new_text: str
+    usual_text: str
+    ratio: float
+    least_us: float
+
+    def suspicious(self, own: tuple[float, float]) -> bool:
+        """Are new calls much slower than usual ones?"""
+        return own[0] > self.ratio * own[1] and own[0] - own[1] > self.least_us * crowding()
+
+    def beyond(self, own: tuple[float, float], honest: tuple[float, float]) -> bool:
+        """Is the gap more than ``ratio`` times what the baseline shows in the same minutes?"""
+        return own[0] - own[1] > self.ratio * (honest[0] - honest[1])
+
+    def told(self, own: tuple[float, float]) -> str:
+        """The numbers, for the record."""
+        return (
+            f"{self.new_text} take at least {format_us(own[0])}, "
+            f"{self.usual_text} {format_us(own[1])}"
+        )
+
+
+Pair = tuple[float, float]
+
+
+def _probe_new(side: Side, baseline: Side, rewrite: Rewrite) -> tuple[Pair, Pair]:
+    """(new values, the same values again) in a warm block, of the side and of the baseline."""
+    rewrite(0)
+    pairs = []
+    for one in (side, baseline):
+        warm, new = [one.call(1)] * 2, one.call(0)
+        block = one.subject.run([*warm, new, *[new] * FEWEST])
+        times = [microseconds(sample) for sample in block.samples]
+        pairs.append((times[2], min(times[3:])))
+    return pairs[0], pairs[1]
+
+
+def _probe_single(side: Side, baseline: Side, rewrite: Rewrite) -> tuple[Pair, Pair]:
+    """(a single call on new values, calls in a block), of the side and of the baseline."""
+    usual = []
+    for one in (side, baseline):
+        block = one.subject.run([one.call(1)] * (1 + FEWEST))
+        usual.append(min(microseconds(sample) for sample in block.samples[1:]))
+    # Nothing of the new values is there before the call that is on its own.
+    rewrite(0)
+    single = [microseconds(one.subject.run([one.call(0)]).samples[0]) for one in (side, baseline)]
+    return (single[0], usual[0]), (single[1], usual[1])
+
+
+def crowding() -> float:
+    """Runnable processes per core, at least 1: how much longer a call may wait for its turn."""
+    return max(1.0, os.getloadavg()[0] / max(1, os.cpu_count() or 1))
+
+
+def examine_clocks(
+    findings: Findings, side: Side, baseline: Side, calls: Sequence[Call], rewrite: Rewrite
+) -> None:
+    """Run the same block on both sides: time that passed but was not claimed must be alike.
+
+    Slot 0 gets new values each time, so that work for them that is done outside of the claimed
+    calls shows as well. Best of several: a busy machine adds unclaimed time, a slow clock does so
+    every time.
+    """
+    claimed = hidden = usual = float("inf")
+    caught = True
+    for attempt in range(CLOCK_ATTEMPTS):
+        rewrite(0)
+        settle(baseline)
+        usual = min(usual, _unclaimed(baseline.subject.run(calls)))
+        settle(side)
+        block = side.subject.run(calls)
+        _compare_device_clock(findings, block)
+        hidden = min(hidden, _unclaimed(block))
+        claimed = min(claimed, sum(sample.host_us for sample in block.samples))
+        shares = CLOCK_SLACK_SHARE * max(claimed, usual)
+        caught = (
+            hidden - usual > max(CLOCK_SLACK_US * crowding(), shares) or hidden < -CLOCK_SLACK_US
+        )
+        if attempt and not caught:
+            break
+        time.sleep(CLOCK_PAUSE_S * min(attempt, 10))
+    told = (
+        f"{len(calls)} calls claim {format_us(max(claimed, 0.0))}; beyond the harness's own "
+        f"overhead {format_us(max(hidden - usual, 0.0))} passed unclaimed"
+    )
+    findings.decide("clock_agreement", told if caught else "", told)
+
+
+def examine_rest(findings: Findings, side: Side) -> None:
+    """Did the candidate's processes work while the others were measured, and so slow them?"""
+    if side.rest_cpu_us is None or not side.rest_wall_us:
+        findings.unknown("rests_between_calls", "the kernel does not tell the CPU time of others")
+        return
+    told = (
+        f"{format_us(side.rest_cpu_us)} of CPU time while others were measured for "
+        f"{format_us(side.rest_wall_us)}"
+    )
+    busy = side.rest_cpu_us > max(REST_US, REST_SHARE * side.rest_wall_us)
+    findings.decide("rests_between_calls", told if busy else "", told)
+
+
+def examine_warm_up(findings: Findings, side: Side) -> None:
+    """How slow the first calls were; the number of timed calls is the referee's choice."""
+    calls = sum(len(values) for values in side.rounds)
+    findings.passed(
+        "warm_up",
+        f"{calls} timed calls; the slowest before them took {format_us(side.slowest_warm_us)}, "
+        f"the median of them {format_us(typical_us(side))}",
+    )
+
+
+def examine_idle(findings: Findings, side: Side, baseline: Side) -> None:
+    """Work that ran beside the queue, where events do not see it, shows on an idle device: there
+    a call takes until its launches are issued plus its kernels' time, and no longer."""
+    mine, theirs = (_beyond_launches(one) for one in (side, baseline))
+    if mine is None or theirs is None:
+        return
+    kernels = typical_us(side)
+    told = (
+        f"on an idle device a call takes {format_us(max(mine, 0.0))} beyond its launches and its "
+        f"kernels' {format_us(kernels)}, the baseline's {format_us(max(theirs, 0.0))}"
+    )
+    hidden = mine - max(theirs, 0.0) > max(HIDDEN_US, HIDDEN_SHARE * kernels)
+    findings.decide("hidden_streams", told if hidden else "", told)
+
+
+def _beyond_launches(side: Side) -> float | None:
+    """Median over idle calls of host time minus launches, less the kernels' time."""
+    if not side.idle_waits:
+        return None
+    return float(np.median(side.idle_waits)) - typical_us(side)
+
+
+def _unclaimed(block: Block) -> float:
+    return block.wall_us - sum(sample.host_us for sample in block.samples)
+
+
+def examine_floor(findings: Findings, floor: Floor | str, side: Side) -> None:
+    """Compare the median with the physical floor."""
+    if isinstance(floor, str):
+        findings.unknown("physical_floor", floor)
+        return
+    median = float(np.median(np.concatenate(side.rounds)))
+    told = (
+        f"{format_us(median)} against {format_us(floor.us)} to move {floor.bytes} bytes at "
+        f"{floor.gb_s:.0f} GB/s ({floor.level})"
+    )
+    findings.decide(
+        "physical_floor", f"impossible: {told}" if floor.impossible(median) else "", told
+    )
+
+
+def _compare_device_clock(findings: Findings, block: Block) -> None:
+    """Event time above host time is a forged event (EVAL_PITFALLS 1: 10 % + 20 us)."""
+    for sample in block.samples:
+        if sample.device_us is not None and sample.device_us > 1.1 * sample.host_us + 20.0:
+            findings.failed(
+                "clock_agreement",
+                f"device events claim {format_us(sample.device_us)} within "
+                f"{format_us(sample.host_us)} of host time",
+            )
+
+
+def typical_us(side: Side) -> float:
+    """Median over all timed calls of a side."""
+    return float(np.median(np.concatenate(side.rounds)))
+
+
+def _pooled(side: Side) -> list[float]:
+    return [float(value) for values in side.rounds for value in values]

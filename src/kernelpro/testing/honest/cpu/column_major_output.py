@@ -1,0 +1,16 @@
+# task: linear
+# accept: ok
+# idea: a transposed view as output
+import torch
+
+
+class ModelNew(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear = torch.nn.Linear(256, 256)
+
+    def right(self, x):
+        return torch.relu(self.linear(x))
+
+    def forward(self, x):
+        return torch.relu(self.linear.weight @ x.t() + self.linear.bias[:, None]).t()

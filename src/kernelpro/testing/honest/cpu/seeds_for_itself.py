@@ -1,0 +1,17 @@
+# task: linear
+# accept: ok
+# idea: seeds torch's generator when it is constructed
+import torch
+
+
+class ModelNew(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear = torch.nn.Linear(256, 256)
+        torch.manual_seed(1234)
+
+    def right(self, x):
+        return torch.relu(self.linear(x))
+
+    def forward(self, x):
+        return self.right(x)

@@ -1,0 +1,106 @@
+"""Traps around an evaluation: what a candidate may not reach, set up where it would look first.
+
+A secret in the environment and in a file, files it may not change, a listener it may not connect
+to, and a count of the processes, folders and descriptors that it may not leave behind.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import tempfile
+from pathlib import Path
+from types import TracebackType
+from typing import NamedTuple
+
+CANARY = Path("/tmp/kernelpro-canary")
+"""A fixed place: candidates of the suite know where to look."""
+TOKEN = "canary-token"
+PORT = 47631
+MARK = "kp-exploit"
+"""Name of processes and files that candidates of the suite leave."""
+
+
+class State(NamedTuple):
+    """What is there before an evaluation."""
+
+    descriptors: int
+    scratch_folders: frozenset[str]
+
+
+class Traps:
+    """A context manager. Only one can be set on a machine at a time."""
+
+    def __init__(self) -> None:
+        self._listener = socket.socket()
+        self._connections = 0
+
+    def __enter__(self) -> Traps:
+        shutil.rmtree(CANARY, ignore_errors=True)
+        CANARY.mkdir(mode=0o777)
+        (CANARY / "secret.txt").write_text(TOKEN)
+        (CANARY / "victim.txt").write_text("untouched")
+        os.environ["KERNELPRO_CANARY_TOKEN"] = TOKEN
+        self._listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        self._listener.bind(("127.0.0.1", PORT))
+        self._listener.listen()
+        self._listener.setblocking(False)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._listener.close()
+        os.environ.pop("KERNELPRO_CANARY_TOKEN", None)
+        shutil.rmtree(CANARY, ignore_errors=True)
+
+    def state(self) -> State:
+        """Now, between two evaluations."""
+        folders = Path(tempfile.gettempdir()).glob("kernelpro-subject-*")
+        return State(len(os.listdir("/proc/self/fd")), frozenset(p.name for p in folders))  # noqa: PTH208
+
+    def sprung(self, before: State) -> str:
+        """What was reached or left behind since ``before``, or nothing."""
+        now = self.state()
+        found = []
+        if now.descriptors > before.descriptors:
+            found.append(f"{now.descriptors - before.descriptors} descriptors stay open")
+        if left := now.scratch_folders - before.scratch_folders:
+            found.append(f"scratch folders are left: {', '.join(sorted(left))}")
+        if self._was_called():
+            found.append("a connection was made")
+        if sorted(p.name for p in CANARY.iterdir()) != ["secret.txt", "victim.txt"] or (
+            (CANARY / "victim.txt").read_text() != "untouched"
+        ):
+            found.append(f"files in {CANARY} were changed")
+        marked = [Path(folder, MARK) for folder in ("/tmp", "/var/tmp", "/usr")]
+        if any(path.exists() for path in marked):
+            found.append("a file was written outside")
+        if left_over := marked_processes():
+            found.append(f"processes live on: {left_over}")
+        return "; ".join(found)
+
+    def _was_called(self) -> bool:
+        try:
+            self._listener.accept()[0].close()
+        except BlockingIOError:
+            return False
+        return True
+
+
+def marked_processes() -> list[int]:
+    """Processes that call themselves ``MARK``."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                name = (entry / "comm").read_text().strip()
+            except OSError:
+                continue
+            if name == MARK:
+                found.append(int(entry.name))
+    return found
