@@ -59,8 +59,8 @@ class Memory:
         """Entries to record for one evaluated candidate: new, confirmed, and retired ones."""
         fact = self._new(1, "fact", _fact(candidate, outcome), candidate)
         found = [fact]
-        if judgement := _judgement(candidate, outcome, parent):
-            category, text = judgement
+        if found_out := judgement(candidate, outcome, parent):
+            category, text = found_out
             entry = self._merged(self._new(2, category, text, candidate, judged=True))
             found += [entry, *self._contradicted(entry, fact)]
         if finding := _top_finding(diagnosis):
@@ -163,7 +163,7 @@ def _fact(candidate: Candidate, outcome: Outcome) -> str:
     return f"{candidate.id} {origin}: {what}: {outcome.message}"
 
 
-def _judgement(
+def judgement(
     candidate: Candidate, outcome: Outcome, parent: Outcome | None
 ) -> tuple[MemoryCategory, str] | None:
     """Verdict on the candidate's move; None if it names none, or the measurement cannot tell."""

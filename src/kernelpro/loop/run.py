@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import datetime
 import re
 import secrets
@@ -22,12 +23,13 @@ from kernelpro.loop.assemble import (
 from kernelpro.loop.base import Listener
 from kernelpro.loop.budget import check_budget
 from kernelpro.loop.controller import Controller
+from kernelpro.loop.library import Library, family_of
 from kernelpro.loop.outcome_of_run import result_of
 from kernelpro.loop.session import Session
 from kernelpro.loop.state import RunState
 from kernelpro.proposers.external import EXTERNAL
 from kernelpro.schema.config import Budget, RunConfig
-from kernelpro.schema.event import Resumed, RunStarted, Stopped
+from kernelpro.schema.event import NodeFinished, Resumed, RunStarted, Stopped
 from kernelpro.schema.problem import Problem
 from kernelpro.schema.result import RunResult
 from kernelpro.store.sqlite import DATABASE, RunStore
@@ -69,7 +71,7 @@ def create_run(
     ``run_id``: its name; None = a new one.
     """
     run_id = run_id or new_run_id(problem.name)
-    started = prepare(problem, config, run_id, cache_root)
+    started = _with_lessons(prepare(problem, config, run_id, cache_root))
     folder = Path(runs_root) / run_id
     # A creation that was killed leaves an empty store behind.
     killed = (folder / DATABASE).is_file() and not is_begun(folder)
@@ -116,6 +118,22 @@ def opened(
             session = Session(store, state, listeners=listeners)
             session.replay()
             yield Controller(session, collaborators)
+            if state.stopped is not None and started.config.library is not None:
+                Library(started.config.library).add(state, _nodes(store))
+
+
+def _with_lessons(started: RunStarted) -> RunStarted:
+    """The start of a run with what its library holds for its device and operators."""
+    if started.config.library is None:
+        return started
+    library = Library(started.config.library)
+    lessons = library.lessons(started.device.name, family_of(started.graphs))
+    return dataclasses.replace(started, lessons=lessons)
+
+
+def _nodes(store: RunStore) -> Iterator[NodeFinished]:
+    recorded = (r.event for r in store.recorded(profiles=False))
+    return (event for event in recorded if isinstance(event, NodeFinished))
 
 
 def finished_result(folder: Path | str) -> RunResult | None:

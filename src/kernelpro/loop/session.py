@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable
 from kernelpro.loop.base import Listener
 from kernelpro.loop.budget import evaluations_left
 from kernelpro.loop.interrupts import Interrupts
+from kernelpro.loop.library import shown
 from kernelpro.loop.seeds import derived_seed
 from kernelpro.loop.state import RunState
 from kernelpro.schema.event import Asked, Event, NodeFinished, Stopped
@@ -114,16 +115,21 @@ class Session:
 
     def _request(self, ask: Ask) -> ProposalRequest:
         state, started = self.state, self.state.started
+        parent = state.archive.attempt(ask.parent_id) if ask.parent_id else None
         return ProposalRequest(
             ask=ask,
             problem=started.problem,
             graphs=started.graphs,
             device=started.device,
             peaks=started.peaks,
-            parent=state.archive.attempt(ask.parent_id) if ask.parent_id else None,
+            parent=parent,
             siblings=state.archive.siblings(ask.parent_id),
             best=state.best(),
-            memory=state.memory.recall() if state.config.memory else (),
+            memory=(
+                (*state.memory.recall(), *shown(started.lessons, parent))
+                if state.config.memory
+                else ()
+            ),
             seen_hashes=state.archive.source_hashes(),
             seed=derived_seed(state.config.seed, "ask", ask.id),
         )

@@ -82,6 +82,8 @@ class RunConfig:
     not picked (0.02 = 2 %)."""
     arm: Arm = "full"
     memory: bool = True
+    library: str | None = None
+    """File of lessons across runs, read at the start and added to at the end; None = neither."""
     proactive: bool = True
     seed: int = 0
     parallel: int = 1

@@ -17,6 +17,7 @@ from kernelpro.schema.finding import Diagnosis
 from kernelpro.schema.graph import Graph
 from kernelpro.schema.guidance import Guidance
 from kernelpro.schema.hardware import Device, Peaks
+from kernelpro.schema.library import Lesson
 from kernelpro.schema.memory import MemoryEntry
 from kernelpro.schema.outcome import Outcome
 from kernelpro.schema.problem import Problem
@@ -39,6 +40,8 @@ class RunStarted:
     peaks: Peaks
     labels: tuple[str, ...] = ()
     """Task-lint labels (``constant``, ``too_small`` ...)."""
+    lessons: tuple[Lesson, ...] = ()
+    """Of earlier runs, as the library held them at the start."""
     versions: dict[str, str] = field(default_factory=dict)
     kind: Literal["run_started"] = "run_started"
 
