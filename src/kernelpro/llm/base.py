@@ -56,17 +56,6 @@ class Tokens:
     """None = the price is not known."""
     estimated: bool = False
 
-    def __add__(self, other: Tokens) -> Tokens:
-        unknown = self.cost_usd is None or other.cost_usd is None
-        return Tokens(
-            input=self.input + other.input,
-            output=self.output + other.output,
-            cached=self.cached + other.cached,
-            requests=self.requests + other.requests,
-            cost_usd=None if unknown else (self.cost_usd or 0.0) + (other.cost_usd or 0.0),
-            estimated=self.estimated or other.estimated,
-        )
-
 
 NO_TOKENS = Tokens(requests=0)
 

@@ -1,6 +1,7 @@
 """A model that tries again: waits out rate limits and outages, drops what the model rejects.
 
-What broken attempts cost is added to the reply that came in the end, or to the failure.
+Only what costs nothing is tried again here. A reply that broke off was paid for: whether to pay
+for another one is the caller's decision.
 """
 
 from __future__ import annotations
@@ -8,17 +9,14 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from kernelpro.llm.base import (
-    NO_TOKENS,
-    CallFailed,
     ChatModel,
     ChatReply,
     ChatRequest,
     Rejected,
     Temporary,
-    Tokens,
     TooLong,
     Watch,
 )
@@ -71,26 +69,26 @@ class ResilientModel:
 
     def chat(self, request: ChatRequest, watch: Watch | None = None) -> ChatReply:
         """One reply, however many attempts it takes within the patience."""
-        lost, failures = NO_TOKENS, 0
+        failures = 0
         while True:
             adapted = self._quirks.adapt(self.name, request)
             try:
                 reply = self._model.chat(adapted, watch)
-            except TooLong as error:
+            except TooLong:
                 if not self._quirks.too_long(self.name, adapted):
-                    raise _with(error, lost) from error
+                    raise
             except Rejected as error:
                 if not self._quirks.learn(self.name, adapted, str(error)):
-                    raise _with(error, lost) from error
+                    raise
             except Temporary as error:
-                failures, lost = failures + 1, lost + error.tokens
+                failures += 1
+                if error.tokens.requests:
+                    raise
                 if failures >= self._patience.attempts:
-                    raise Temporary(
-                        f"{error} ({failures} attempts)", tokens=lost, partial=error.partial
-                    ) from error
+                    raise Temporary(f"{error} ({failures} attempts)") from error
                 self._pause(failures, error.retry_after_s, watch)
             else:
-                return replace(reply, tokens=reply.tokens + lost)
+                return reply
 
     def _pause(self, failures: int, retry_after_s: float | None, watch: Watch | None) -> None:
         left = self._patience.wait_s(failures, retry_after_s, random.random())
@@ -99,8 +97,3 @@ class ResilientModel:
                 watch("")
             self._sleep(min(left, 0.5))
             left -= 0.5
-
-
-def _with(error: CallFailed, lost: Tokens) -> CallFailed:
-    error.tokens = error.tokens + lost
-    return error

@@ -6,6 +6,7 @@ are used up before a model is asked.
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -17,6 +18,7 @@ from kernelpro.llm.base import (
     ChatModel,
     ChatReply,
     ChatRequest,
+    Temporary,
     Tokens,
     Tool,
     TooLong,
@@ -36,6 +38,8 @@ Render = Callable[[int], Prompt]
 """The prompt within a limit of estimated tokens."""
 
 SHRINK = 0.6
+BREAKS = 2
+"""Replies that broke off, or services given up, before a call fails for good (chosen)."""
 LEAST_PROMPT_TOKENS = 600
 """A model whose window holds less than this cannot do the work (chosen)."""
 
@@ -102,10 +106,20 @@ class Call:
         recorded = self.desk.recorded(self.role)
         if recorded is not None and recorded.reply is not None:
             return ChatReply(message=recorded.reply, finish=recorded.finish, tokens=Tokens())
+        # What looks like a key is neither sent nor kept, whoever wrote it into problem or reply.
+        clean = tuple(replace(message, text=redact(message.text)) for message in messages)
         request = ChatRequest(
-            system=system, messages=tuple(messages), tools=self.tools, schema=self.schema,
+            system=system, messages=clean, tools=self.tools, schema=self.schema,
             max_tokens=self.desk.settings.reply_tokens, temperature=self.temperature,
         )  # fmt: skip
+        for _ in range(BREAKS):
+            # A reply that broke off is paid for and on record; another is a new reservation.
+            with contextlib.suppress(Temporary):
+                return self._paid(request)
+        return self._paid(request)
+
+    def _paid(self, request: ChatRequest) -> ChatReply:
+        """One exchange with the model, within the budget and on record however it ends."""
         given = estimate_tokens(request.text())
         most = given + request.max_tokens
         most_usd = self.model.cost_usd(given, request.max_tokens)
@@ -124,9 +138,9 @@ class Call:
             exchange = replace(exchange, error=f"stopped: {error}", **self._cost(spent, began))
             raise
         else:
-            message = replace(reply.message, text=redact(reply.message.text))
+            reply = replace(reply, message=replace(reply.message, text=redact(reply.message.text)))
             exchange = replace(
-                exchange, reply=message, finish=reply.finish, settings=reply.settings,
+                exchange, reply=reply.message, finish=reply.finish, settings=reply.settings,
                 **self._cost(reply.tokens, began),
             )  # fmt: skip
         finally:
@@ -138,7 +152,7 @@ class Call:
             ask_id=self.desk.ask_id,
             role=self.role,
             system=request.system,
-            messages=tuple(replace(m, text=redact(m.text)) for m in request.messages),
+            messages=request.messages,
             usage=Usage(role=self.role, model=self.model.name),
         )
 
