@@ -23,6 +23,7 @@ from kernelpro.cli import (
     evaluate,
     external,
     machine,
+    mcp,
     optimize,
     report,
     runs,
@@ -57,7 +58,18 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
-for group in (optimize, evaluate, diagnose, external, report, serve, machine, campaign, worker):
+for group in (
+    optimize,
+    evaluate,
+    diagnose,
+    external,
+    report,
+    serve,
+    machine,
+    campaign,
+    worker,
+    mcp,
+):
     group.register(app)
 app.add_typer(runs.app, name="runs")
 app.add_typer(bench.app, name="bench")
