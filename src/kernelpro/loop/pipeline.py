@@ -91,7 +91,7 @@ class Pipeline:
         if proposal is None:
             return Taken(request, None, None, None, began)
         state, pending = self._session.state, self._pending()
-        node_id = state.next_node_id(ahead=len(pending))
+        node_id = state.next_node_id(ahead=self._admitted())
         candidate, rejection = admit(proposal, node_id=node_id, parent_id=request.ask.parent_id)
         twin = state.archive.with_source(candidate.source_hash) or pending.get(
             candidate.source_hash
@@ -152,8 +152,13 @@ class Pipeline:
             self._record(first)
             self._turns.popleft()
 
+    def _admitted(self) -> int:
+        """Candidates that have their number and are not recorded."""
+        return sum(turn.taken is not None and turn.taken.candidate is not None
+                   for turn in self._turns)  # fmt: skip
+
     def _pending(self) -> dict[str, str]:
-        """Source hash -> node id of the candidates that are admitted and not recorded."""
+        """Source hash -> the first node with it among those."""
         found: dict[str, str] = {}
         for turn in self._turns:
             if turn.taken is not None and turn.taken.candidate is not None:

@@ -11,6 +11,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from kernelpro.schema.outcome import Status
 from kernelpro.store.sittings import elapsed_s
 from kernelpro.store.sqlite import RunStore
 
@@ -19,7 +20,7 @@ BUILD_STAGES = ("start", "load")
 
 _PLACEMENTS = """
 SELECT json_extract(payload, '$.outcome.environment.ran_on'),
-       json_extract(payload, '$.outcome.seconds'), json_extract(payload, '$.usage')
+       json_extract(payload, '$.outcome.seconds'), json_extract(payload, '$.usage'), status
 FROM event
 WHERE kind IN ('node_finished', 'remeasured') AND json_extract(payload, '$.duplicate_of') IS NULL
 ORDER BY seq
@@ -102,13 +103,13 @@ def usage_of(store: RunStore) -> Usage:
     """What the run in ``store`` says so far."""
     placements: dict[tuple[Any, ...], Placement] = {}
     unplaced, calls, model_s = 0, 0, 0.0
-    for ran_on, seconds, usage in store.query(_PLACEMENTS):
+    for ran_on, seconds, usage, status in store.query(_PLACEMENTS):
         for call in json.loads(str(usage)) if usage else ():
             calls += int(call.get("requests") or 0)
             model_s += float(call.get("seconds") or 0.0)
         placed = _placement(ran_on, seconds)
         if placed is None:
-            unplaced += 1
+            unplaced += status not in (None, Status.REJECTED.value)  # those never ran
         else:
             # Finalists are measured together: one job, as many outcomes.
             placements[placed[:-1]] = placed
