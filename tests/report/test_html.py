@@ -13,9 +13,9 @@ import pytest
 
 from kernelpro.report.html import MAX_BYTES, html_report
 from kernelpro.schema.event import NodeFinished
+from kernelpro.testing.html_page import Page
 from kernelpro.testing.sample_run import sample_events
 from kernelpro.views.run import fold
-from report.page import Page
 
 ACTIVE = {"script", "iframe", "object", "embed", "form", "link", "base", "img", "video", "audio"}
 
@@ -96,7 +96,7 @@ def test_details_are_shortened_before_the_file_grows():
 
 
 def test_charts_have_text_alternatives(page):
-    images = [a for tag, a in page.elements if tag == "svg" and a.get("role") == "img"]
+    images = [a for tag, a in page.elements if tag == "svg" and a.get("role") in {"img", "group"}]
     assert len(images) >= 6
     assert all(a.get("aria-label") for a in images)
     tree = [a for a in page.all("a") if "pill" in (a.get("class") or "")]

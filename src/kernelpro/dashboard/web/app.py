@@ -87,7 +87,7 @@ class Pages:
 
     def suite(self, request: Request) -> Response:
         """The distribution over all runs."""
-        names = [s.run_id for s in self.library.summaries() if s.nodes and s.state != "damaged"]
+        names = [s.folder.name for s in self.library.summaries() if s.nodes and s.state != "damaged"]
         if not names:
             return HTMLResponse(notice("No run to sum up", "No run here has an attempt yet."))
         view = suite_view((name, self._run(name).run) for name in names)

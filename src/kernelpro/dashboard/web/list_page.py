@@ -13,7 +13,7 @@ from kernelpro.store.listing import RunSummary
 from kernelpro.views.words import plain
 
 SORTS: dict[str, tuple[str, Callable[[RunSummary], tuple[bool, float | str]]]] = {
-    "newest": ("newest first", lambda r: (True, r.run_id)),
+    "newest": ("newest first", lambda r: (True, r.folder.name)),
     "fastest": ("fastest first", lambda r: (r.best_speedup is not None, r.best_speedup or 0.0)),
     "longest": ("most attempts first", lambda r: (True, float(r.nodes))),
 }
@@ -52,7 +52,7 @@ def chosen(runs: Iterable[RunSummary], filters: Filters) -> list[RunSummary]:
                 (filters.writer, run.writer), (filters.state, run.state),
             )
         )
-        and all(word in f"{run.run_id} {run.problem}".lower() for word in words)
+        and all(word in f"{run.folder.name} {run.problem}".lower() for word in words)
     ]  # fmt: skip
     return sorted(fitting, key=SORTS[filters.sort][1], reverse=True)
 
@@ -109,12 +109,12 @@ def _table(runs: list[RunSummary]) -> Child:
              "Compare")  # fmt: skip
     rows = [
         (
-            element("a", run.run_id, href=f"/runs/{run.run_id}") if run.state != "damaged"
-            else element("span", run.run_id, title=run.error),
+            element("a", run.folder.name, href=f"/runs/{run.folder.name}") if run.state != "damaged"
+            else element("span", run.folder.name, title=run.error),
             run.problem or "?", state_mark(run.state, run.stop_reason), run.nodes, run.accepted,
             _best(run), run.writer or "", run.device or "",
-            element("input", type="checkbox", name="run", value=run.run_id,
-                    aria_label=f"Compare {run.run_id}"),
+            element("input", type="checkbox", name="run", value=run.folder.name,
+                    aria_label=f"Compare {run.folder.name}"),
         )
         for run in runs
     ]  # fmt: skip

@@ -40,7 +40,7 @@ def energy_chart(view: EnergyView, width: int, *, href: str = "#{}") -> Markup:
     ]  # fmt: skip
     spoken = (f"Energy per call against speed-up of {len(view.points)} attempts; {len(front)} are "
               "beaten by no other in both.")  # fmt: skip
-    return svg(width, height, spoken, drawn)
+    return svg(width, height, spoken, drawn, links=True)
 
 
 def _eager(view: EnergyView, x: Scale, y: Scale) -> Markup | None:
@@ -56,4 +56,5 @@ def _point(point: EnergyPoint, x: float, y: float, href: str) -> Markup:
     class_ = "rung-best" if point.is_best else "dot on-path" if point.on_front else "dot"
     mark = element("circle", cx=x, cy=y, r=6 if point.is_best else 4 if point.on_front else 3,
                    class_=class_)  # fmt: skip
-    return element("a", element("title", title), mark, href=href.format(point.node_id), tabindex=-1)
+    return element("a", element("title", title), mark, href=href.format(point.node_id), tabindex=-1,
+                   aria_label=title)  # fmt: skip

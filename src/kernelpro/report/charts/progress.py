@@ -44,7 +44,7 @@ def progress_chart(
     text = f"Speed-up of {count} attempts in order of evaluation" + (
         f"; the best reached {times(best)} over eager." if best else "; none was accepted."
     )
-    return svg(width, height, text, drawn)
+    return svg(width, height, text, drawn, links=True)
 
 
 def drawn_points(points: tuple[ProgressPoint, ...]) -> tuple[ProgressPoint, ...]:
@@ -97,7 +97,8 @@ def _attempt(point: ProgressPoint, x: float, y: float, href: str) -> Markup:
         shape = element("circle", cx=x, cy=y, r=5 if point.on_best_path else 3.2,
                         class_="dot on-path" if point.on_best_path else "dot")  # fmt: skip
     hit = element("circle", cx=x, cy=y, r=9, class_="hit")
-    return element("a", element("title", f"{point.node_id}: {verdict}"), shape, hit,
+    said = f"{point.node_id}: {verdict}"
+    return element("a", element("title", said), shape, hit, aria_label=said,
                    href=href.format(point.node_id), tabindex=-1)  # fmt: skip
 
 

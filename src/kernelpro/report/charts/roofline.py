@@ -51,7 +51,7 @@ def roofline_chart(view: RooflineView, width: int, *, href: str = "#{}") -> Mark
     text = f"Roofline: the problem is {view.bound}-bound on this device" + (
         f"; the best kernel reaches {best.share:.0%} of the attainable rate." if best else "."
     )
-    return svg(width, height, text, drawn)
+    return svg(width, height, text, drawn, links=True)
 
 
 def _roof(view: RooflineView, x: Scale, y: Scale) -> list[Markup]:
@@ -103,10 +103,11 @@ def _candidates(
 
 
 def _dot(point: RooflinePoint, x: float, y: float, href: str) -> Markup:
-    return element("a", element("title", _spoken(point)),
+    said = _spoken(point)
+    return element("a", element("title", said),
                    element("circle", cx=x, cy=y, r=RADIUS[point.kind],
                            class_=f"rung-{point.kind}"),
-                   href=href.format(point.name), tabindex=-1)  # fmt: skip
+                   href=href.format(point.name), tabindex=-1, aria_label=said)  # fmt: skip
 
 
 def _spoken(point: RooflinePoint) -> str:

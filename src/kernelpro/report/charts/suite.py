@@ -30,7 +30,7 @@ def suite_chart(view: SuiteView, width: int, *, href: str = "#{}") -> Markup:
     spoken = f"Speed-up over eager of {len(solved)} runs, slowest to fastest."
     if view.over_eager:
         spoken += f" Geometric mean {times(view.over_eager.geomean)}."
-    return svg(width, height, spoken, drawn)
+    return svg(width, height, spoken, drawn, links=True)
 
 
 def _spread(spread: Spread, y: Scale, left: float, right: float) -> list[Markup]:

@@ -20,10 +20,12 @@ def responsive(draw: Callable[[int], Markup], wide: int = WIDE) -> Markup:
     )
 
 
-def svg(width: float, height: float, label: str, *children: Child) -> Markup:
-    """A chart with its text alternative."""
-    return element("svg", element("title", label), *children, viewbox=f"0 0 {width} {height}",
-                   width=width, height=height, role="img", aria_label=label)  # fmt: skip
+def svg(width: float, height: float, label: str, *children: Child, links: bool = False) -> Markup:
+    """A chart with its text alternative; with ``links`` a group, since an image has no parts."""
+    return element(
+        "svg", element("title", label), *children, viewbox=f"0 0 {width} {height}", width=width,
+        height=height, role="group" if links else "img", aria_label=label,
+    )  # fmt: skip
 
 
 def line(x1: float, y1: float, x2: float, y2: float, class_: str) -> Markup:
