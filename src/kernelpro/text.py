@@ -48,6 +48,11 @@ def format_si(value: float, unit: str = "", digits: int = 3) -> str:
     return f"{value / scale:.{digits}g} {prefix}{unit}".strip()
 
 
+def unit_suffix(unit: str) -> str:
+    """A unit to put behind a number; dimensionless quantities have none."""
+    return "" if unit in {"", "1", "ratio"} else f" {unit}"
+
+
 def format_us(microseconds: float) -> str:
     """A duration given in microseconds, in the unit a person would use."""
     if microseconds < 999.5:  # three digits round to 1e+03 above this

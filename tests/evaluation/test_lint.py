@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 from problems_for_tests import make
 
-from kernelpro.evaluation.lint import LABELS, LintReport, lint_problem
+from kernelpro.evaluation.lint import LintReport, lint_problem
 from kernelpro.hardware import probe
 from kernelpro.schema.codec import dumps, loads
+from kernelpro.schema.labels import LABELS
 from kernelpro.schema.problem import Problem
 
 LINEAR_512 = "self.a = torch.nn.Linear(512, 256)"

@@ -128,12 +128,17 @@ def _verdict(summary: RunSummary) -> Text:
         text = Text(f"Keep eager PyTorch for {safe(summary.problem)}: no attempt is faster beyond "
                     f"the noise (nearest: {times(summary.speedup)}).", style="bold")  # fmt: skip
     else:
-        text = Text(f"{safe(summary.problem)}: ").append(times(summary.speedup),
-                                                          style=f"bold {ACCENT}")  # fmt: skip
+        about = "roughly " if summary.loose else ""
+        text = Text(f"{safe(summary.problem)}: {about}")
+        text.append(times(summary.speedup), style=f"bold {ACCENT}")
         text.append(" as fast as eager PyTorch")
         if summary.speedup_over_compile is not None:
             text.append(f", {times(summary.speedup_over_compile)} as fast as torch.compile")
         text.append(f" ({summary.checks_passed} integrity checks passed)")
+    if summary.loose and summary.speedup_ci95 is not None:
+        low, high = summary.speedup_ci95
+        text.append(f"\nThe 95 % interval is wide ({low:.2f} to {high:.2f}): measure again on a "
+                    "quiet machine before you quote it.", style="not bold yellow")  # fmt: skip
     text.append(tail, style=f"not bold {QUIET}")
     if summary.labels:
         said = label_words(summary.labels)
@@ -170,6 +175,7 @@ def _files(summary: RunSummary, folder: Path) -> Text:
         lines.append(f"best file  {folder / 'best.py'}")
     if (folder / "report.html").is_file():
         lines.append(f"report     {folder / 'report.html'}")
+    lines.append(f"browser    kernelpro serve --runs {folder.parent}")
     resume = f"kernelpro optimize --resume {summary.run_id}"
     if summary.writer == "external":
         return Text("\n".join(lines), overflow="fold")

@@ -17,8 +17,9 @@ from kernelpro.schema.hardware import Peaks
 from kernelpro.schema.outcome import Correctness, Outcome
 from kernelpro.schema.profile import KernelProfile, Profile
 from kernelpro.store.listing import RunSummary
-from kernelpro.text import format_si, format_us, printable
+from kernelpro.text import format_si, format_us, printable, unit_suffix
 from kernelpro.views.latency_view import warnings_of
+from kernelpro.views.run_summary import is_loose
 from kernelpro.views.words import SIDE_WORD, label_words, plain, status_word
 
 SEVERITY_STYLE = {
@@ -66,11 +67,6 @@ def grid(*heads: str, right: Iterable[int] = ()) -> Table:
     return table
 
 
-def unit_of(unit: str) -> str:
-    """A unit to put behind a number; dimensionless quantities have none."""
-    return "" if unit in {"", "1", "ratio"} else f" {unit}"
-
-
 def outcome_page(outcome: Outcome) -> RenderableType:
     """The verdict, with the evidence for it."""
     style = f"bold {ACCENT}" if outcome.ok else f"bold {FAIL}"
@@ -79,7 +75,8 @@ def outcome_page(outcome: Outcome) -> RenderableType:
         first.append(f", {times(outcome.speedup)} as fast as eager PyTorch", style="bold")
         if outcome.speedup_ci95:
             low, high = outcome.speedup_ci95
-            first.append(f" (95 % interval {low:.2f} to {high:.2f})", style=QUIET)
+            wide = "; wide: measure again on a quiet machine" if is_loose(outcome) else ""
+            first.append(f" (95 % interval {low:.2f} to {high:.2f}{wide})", style=QUIET)
     else:
         first.append(f" at stage '{outcome.stage.value}'", style="not bold")
     parts: list[RenderableType] = [first]
@@ -198,7 +195,7 @@ def finding_block(finding: Finding) -> RenderableType:
     for action in finding.actions:
         body.append(f"\n- {safe(action)}")
     evidence = ", ".join(
-        f"{e.metric} {e.value:.4g}{unit_of(e.unit)}"
+        f"{e.metric} {e.value:.4g}{unit_suffix(e.unit)}"
         + (f" (threshold {e.threshold:g})" if e.threshold is not None else "")
         for e in finding.evidence
     )
@@ -231,7 +228,7 @@ def _kernel_metrics(kernel: KernelProfile) -> Group:
 def _metrics(metrics: Mapping[str, Any]) -> Table:
     table = grid("metric", "value", "unit", "from", right=(1,))
     for name, metric in metrics.items():
-        table.add_row(name, f"{metric.value:.5g}", unit_of(metric.unit).strip(), metric.source)
+        table.add_row(name, f"{metric.value:.5g}", unit_suffix(metric.unit).strip(), metric.source)
     return table
 
 

@@ -5,6 +5,7 @@ Both are listeners of the loop: called with every event, told every stage, and c
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from collections.abc import Callable
@@ -15,6 +16,7 @@ from rich.console import Console, ConsoleOptions, Group, RenderResult
 from rich.live import Live
 from rich.text import Text
 
+from kernelpro import stages
 from kernelpro.dashboard.drawing import (
     QUIET,
     attempt_line,
@@ -26,6 +28,7 @@ from kernelpro.dashboard.drawing import (
 )
 from kernelpro.schema.event import Event, NodeFinished, Remeasured, RunStarted
 from kernelpro.views.run import Run
+from kernelpro.views.words import STAGE_DOING, plain
 
 REFRESH_PER_SECOND = 4.0
 MIN_TREE_ROWS = 4
@@ -116,6 +119,7 @@ class LiveView(QuietView):
         self._began = now()
         self._stage = ""
         self._guard = threading.Lock()
+        self._steps = StepReader(self.stage)
         self._live = Live(self, console=console, refresh_per_second=REFRESH_PER_SECOND,
                           transient=True, redirect_stdout=False, redirect_stderr=False)  # fmt: skip
 
@@ -124,10 +128,11 @@ class LiveView(QuietView):
             self.run.add(event)
 
     def stage(self, stage: str, detail: str = "") -> None:
-        """Shown until the next one."""
-        self._stage = safe(f"{stage} {detail}")
+        """Shown until the next one, behind the request it belongs to."""
+        self._stage = safe(f"{STAGE_DOING.get(stage, plain(stage))} {detail}").strip()
 
     def __enter__(self) -> LiveView:
+        self._steps.attach()
         self._live.start()
         return self
 
@@ -136,6 +141,7 @@ class LiveView(QuietView):
         trace: TracebackType | None,
     ) -> None:  # fmt: skip
         self._live.stop()
+        self._steps.detach()
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         with self._guard:
@@ -149,11 +155,35 @@ class LiveView(QuietView):
             return Group(Text(f"preparing: device, problem, baselines ({clock(self._elapsed())})"))
         status = Text(progress_line(self.run, self._elapsed()), no_wrap=True,
                       overflow="ellipsis")  # fmt: skip
-        stage = Text(self._stage or waiting_for(self.run), style=QUIET, no_wrap=True,
-                     overflow="ellipsis")  # fmt: skip
+        now = ": ".join(part for part in (waiting_for(self.run), self._stage) if part)
+        stage = Text(now, style=QUIET, no_wrap=True, overflow="ellipsis")
         limit = max(MIN_TREE_ROWS, height - 7)
         tree = tree_lines(self.run, limit=limit, width=width)
         return Group(headline(self.run), best_line(self.run), status, stage, Text(""), *tree)
+
+
+class StepReader(logging.Handler):
+    """Hands the steps that :mod:`kernelpro.stages` reports to a view."""
+
+    def __init__(self, show: Callable[[str], None]) -> None:
+        super().__init__(level=logging.INFO)
+        self._show = show
+        self._before = logging.NOTSET
+
+    def attach(self) -> None:
+        """Listen from now on."""
+        self._before = stages.LOG.level
+        stages.LOG.setLevel(logging.INFO)
+        stages.LOG.addHandler(self)
+
+    def detach(self) -> None:
+        """Listen no more."""
+        stages.LOG.removeHandler(self)
+        stages.LOG.setLevel(self._before)
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """One step."""
+        self._show(record.getMessage())
 
 
 def waiting_for(run: Run) -> str:

@@ -17,7 +17,7 @@ from kernelpro.schema.finding import Diagnosis, Finding, KernelDiagnosis, Severi
 from kernelpro.schema.guidance import Arm, Guidance, GuidanceItem
 from kernelpro.schema.outcome import Outcome
 from kernelpro.schema.profile import Metric, Profile
-from kernelpro.text import format_us, printable, truncate_middle
+from kernelpro.text import format_us, printable, truncate_middle, unit_suffix
 
 LIMIT = 6000
 """Characters of guidance: about 1,500 tokens (chosen; the paper cuts logs to a similar size)."""
@@ -133,7 +133,7 @@ def _finding(place: int, finding: Finding) -> list[_Block]:
     if finding.moves:
         body.append("   Moves: " + "; ".join(f"{m} ({meaning(m)})" for m in finding.moves))
     evidence = "   Evidence: " + ", ".join(
-        f"{e.metric} = {e.value:.4g}{' ' + e.unit if e.unit else ''}"
+        f"{e.metric} = {e.value:.4g}{unit_suffix(e.unit)}"
         + (f" (threshold {e.threshold:.4g})" if e.threshold is not None else "")
         for e in finding.evidence
     )
@@ -189,7 +189,9 @@ def _raw(profile: Profile | None, limit: int) -> str:
 def _counters(metrics: Mapping[str, Metric]) -> list[str]:
     """One line a counter, those with a name in ``cuda_metrics`` first."""
     ordered = sorted(metrics, key=lambda name: name not in cuda_metrics.NAMED)
-    return [f"{name} {metrics[name].value:.6g} {metrics[name].unit}".rstrip() for name in ordered]
+    return [
+        f"{name} {metrics[name].value:.6g}{unit_suffix(metrics[name].unit)}" for name in ordered
+    ]
 
 
 def _repair(outcome: Outcome, arm: Arm, limit: int) -> Guidance:

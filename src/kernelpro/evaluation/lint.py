@@ -20,27 +20,13 @@ from kernelpro.evaluation.parameters import jittered
 from kernelpro.evaluation.reference import Reference, all_finite, seeded
 from kernelpro.schema.codec import CONFIG
 from kernelpro.schema.hardware import Device
+from kernelpro.schema.labels import LABELS
 from kernelpro.schema.problem import Problem
 
 TOO_SMALL_US = 50.0
 """Below this a call is launch and dispatch overhead (EVAL_PITFALLS H.7)."""
 SEEDS = (1, 2)
 """Fixed: the same problem gets the same labels on every run."""
-
-LABELS = {
-    "stochastic": "two calls on the same inputs differ (dropout, random numbers)",
-    "nonfinite": "the output holds NaN or infinity on the problem's own inputs",
-    "zero": "all zeros pass as the answer",
-    "constant": "one number, one number per channel, or one row passes as the answer",
-    "input_independent": "the answer to other inputs passes",
-    "weight_independent": "the answer under other weights passes",
-    "identity": "the input passes as the answer",
-    "affine": "a straight line with fixed coefficients passes as the answer",
-    "truncatable": "most of an axis can be left out",
-    "dead_parameters": "parameters that no output depends on",
-    "too_small": "launch and dispatch overhead dominate the time",
-}
-"""Label -> meaning, in the order they are reported."""
 
 BY_CONTROL = {
     "zeros": "zero",

@@ -13,6 +13,7 @@ from kernelpro.evaluation.side import Side
 from kernelpro.evaluation.statistics import Estimate
 from kernelpro.isolation.base import Loaded, Subject, SubjectFailure
 from kernelpro.schema.outcome import Latency, Outcome, Stage, Status
+from kernelpro.stages import entering
 from kernelpro.text import content_hash, printable, truncate_middle
 
 LOG_TAIL = 1500
@@ -50,6 +51,7 @@ class Case:
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
         """Adds the time spent inside to ``seconds[name]``."""
+        entering(name)
         begin = time.perf_counter()
         try:
             yield

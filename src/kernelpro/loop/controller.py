@@ -25,6 +25,7 @@ from kernelpro.schema.result import RunResult
 from kernelpro.schema.search import StopReason, Tell
 from kernelpro.schema.usage import Usage
 from kernelpro.search.tells import tell_of
+from kernelpro.stages import entering
 
 
 class Controller:
@@ -105,6 +106,7 @@ class Controller:
     def remeasure_finalists(self) -> None:
         """Measure the top candidates again, side by side, on fresh inputs."""
         config = self.state.config
+        entering("finalists")
         for event in remeasure_top(
             self.state.accepted, self.state.archive, self.examiner,
             count=config.finalists, objective=config.objective,

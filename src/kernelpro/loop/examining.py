@@ -14,6 +14,7 @@ from kernelpro.schema.candidate import Candidate
 from kernelpro.schema.config import CheckLevel, RunConfig
 from kernelpro.schema.outcome import Outcome
 from kernelpro.schema.profile import Missing, Profile
+from kernelpro.stages import entering
 
 RAN_ON = "ran_on"
 """Key of ``Outcome.environment`` that says where and when an evaluation ran."""
@@ -71,6 +72,7 @@ def examined(
     outcome = referee.evaluate(candidate.proposal.source, checks=checks)
     if not outcome.ok or profiler is None:
         return Examined(outcome, None)
+    entering("profile")
     try:
         return Examined(outcome, profiler(candidate, outcome))
     except MachineError as error:

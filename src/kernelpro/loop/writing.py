@@ -16,6 +16,7 @@ from kernelpro.proposers.base import Learner, PaidWriter, Proposer
 from kernelpro.schema.candidate import Proposal
 from kernelpro.schema.memory import MemoryEntry
 from kernelpro.schema.proposal_request import Attempt, ProposalRequest
+from kernelpro.stages import entering
 from kernelpro.text import content_hash
 
 Result = TypeVar("Result")
@@ -33,6 +34,7 @@ def propose_all(
     writer: Proposer, requests: list[ProposalRequest], books: RunBooks
 ) -> list[Written]:
     """One answer per request, in their order; returns when all are written or have failed."""
+    entering("write")
     if len(requests) == 1 and not isinstance(writer, PaidWriter):
         return [write_one(writer, requests[0])]
     return _in_threads([_writing(writer, request) for request in requests], books)

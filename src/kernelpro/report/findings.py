@@ -6,7 +6,7 @@ from kernelpro.report.blocks import table
 from kernelpro.report.markup import Child, Markup, element
 from kernelpro.schema.finding import Diagnosis, Evidence, Finding, KernelDiagnosis
 from kernelpro.schema.outcome import Outcome
-from kernelpro.text import format_us
+from kernelpro.text import format_us, unit_suffix
 from kernelpro.views.tools_view import HIT_GAIN, ToolRow
 from kernelpro.views.words import plain
 
@@ -53,7 +53,7 @@ def finding_block(finding: Finding) -> Markup:
 
 
 def _evidence(evidence: Evidence) -> Markup:
-    unit = "" if evidence.unit in {"", "1", "ratio"} else f" {evidence.unit}"
+    unit = unit_suffix(evidence.unit)
     limit = f", threshold {evidence.threshold:g}" if evidence.threshold is not None else ""
     return element("span", element("code", evidence.metric), f" {evidence.value:.4g}{unit}{limit}")
 

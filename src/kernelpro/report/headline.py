@@ -11,6 +11,11 @@ from kernelpro.views.run import Run
 from kernelpro.views.run_summary import RunSummary
 from kernelpro.views.words import label_words, stop_word
 
+ROUGH = (
+    "The interval is wide: the machine was busy or the kernel is very short. Measure again on a "
+    "quiet machine before you quote the number."
+)
+
 
 def headline(run: Run, summary: RunSummary) -> Markup:
     """Name, number, sentence, bars."""
@@ -48,12 +53,14 @@ def _sentence(summary: RunSummary) -> Child:
         low, high = summary.speedup_ci95
         interval = f" (95 % interval {low:.2f} to {high:.2f})"
     ratio = summary.speedup_over_compile
+    rough = ROUGH if summary.loose else None
     if summary.keep_eager:
         first = f"Keep eager PyTorch: {where}, no attempt is faster beyond the noise{interval}."
         role = "The nearest miss is "
     else:
         compiled = f", and {times(ratio)} as fast as torch.compile" if ratio else ""
-        first = f"as fast as eager PyTorch {where}{interval}{compiled}."
+        roughly = ", roughly," if summary.loose else ""
+        first = f"as fast as eager PyTorch{roughly} {where}{interval}{compiled}."
         role = "The winner is "
     checks = f"{summary.checks_passed} integrity checks passed" + (
         f", {summary.checks_not_run} could not be run" if summary.checks_not_run else ""
@@ -62,6 +69,7 @@ def _sentence(summary: RunSummary) -> Child:
     precision = f"; {summary.precision_class} arithmetic" if summary.precision_class else ""
     return (
         element("p", first),
+        element("p", rough, class_="rough") if rough else None,
         element("p", role, node_link(summary.best_id), f", “{summary.best_title}”. ", checks,
                 precision, f".{missing} ", _ending(summary), class_="quiet"),
     )  # fmt: skip

@@ -76,8 +76,11 @@ def _headline(summary: RunSummary) -> str:
         else ""
     )
     keep = " **Keep eager: nothing is faster beyond the noise.**" if summary.keep_eager else ""
+    rough = " The interval is wide: measure again before you quote it." if summary.loose else ""
+    about = "roughly " if summary.loose else ""
     return (
-        f"**{times(summary.speedup)} as fast as eager PyTorch**{interval}{compiled}.{keep} "
+        f"**{about}{times(summary.speedup)} as fast as eager PyTorch**{interval}{compiled}.{rough}"
+        f"{keep} "
         f"Best: {summary.best_id}, {cell(summary.best_title)}. {attempts}"
     )
 

@@ -30,7 +30,7 @@ class RunSummary(NamedTuple):
     nodes: int
     accepted: int
     best_speedup: float | None
-    """Best of the search; the report says what survived the second measurement."""
+    """Of the winner as it was measured again after the search; the search's best before that."""
     error: str | None = None
 
 
@@ -59,6 +59,7 @@ def _summary(folder: Path, store: RunStore) -> RunSummary:
     )
     if not ends or ends[0][1] != "run_started":
         return _damaged(folder, f"The run in {folder} has no start")
+    again = _second_measurement(store)
     ((nodes, accepted, best),) = store.query(
         "SELECT COUNT(node_id), COUNT(CASE WHEN status = 'ok' THEN 1 END), MAX(speedup) FROM event"
     )
@@ -79,10 +80,26 @@ def _summary(folder: Path, store: RunStore) -> RunSummary:
             last_at=str(ends[-1][0]),
             nodes=int(str(nodes)),
             accepted=int(str(accepted)),
-            best_speedup=None if best is None else float(str(best)),
+            best_speedup=again if again is not None or best is None else float(str(best)),
         )
     except (KeyError, TypeError, ValueError) as error:
         return _damaged(folder, f"The start of the run in {folder} is damaged: {error!r}")
+
+
+def _second_measurement(store: RunStore) -> float | None:
+    """The winner's speed-up when measured again, since the run last went on; None if it was not.
+
+    The winner is the one the end of the run names, or else the fastest.
+    """
+    rows = store.query(
+        "SELECT json_extract(payload, '$.outcome.speedup'), json_extract(payload, '$.node_id') = "
+        "(SELECT json_extract(payload, '$.best_id') FROM event WHERE kind = 'stopped' "
+        " ORDER BY seq DESC LIMIT 1) "
+        "FROM event WHERE kind = 'remeasured' AND seq > COALESCE((SELECT MAX(seq) FROM event "
+        "WHERE kind = 'resumed'), 0)"
+    )
+    measured = [(bool(named), float(str(speedup))) for speedup, named in rows if speedup]
+    return max(measured)[1] if measured else None
 
 
 def _state(folder: Path, stopped: bool) -> State:

@@ -37,4 +37,4 @@ class Page(HTMLParser):
         return [attributes for name, attributes in self.elements if name == tag]
 
     def ids(self) -> list[str]:
-        return [a["id"] for _, a in self.elements if a.get("id")]
+        return [found for _, a in self.elements if (found := a.get("id"))]

@@ -8,6 +8,10 @@ from typing import Literal, NamedTuple
 from kernelpro.schema.outcome import Outcome
 from kernelpro.views.run import Run
 
+WIDE_INTERVAL = 1.5
+"""High end over low end of a speed-up's 95 % interval from which on the number is said to be rough
+(chosen: beyond it the first digit is in doubt; quiet machines stay below 1.1)."""
+
 
 class RunSummary(NamedTuple):
     """The headline of a run."""
@@ -33,6 +37,8 @@ class RunSummary(NamedTuple):
     speedup: float | None
     """Over eager."""
     speedup_ci95: tuple[float, float] | None
+    loose: bool
+    """True if the interval is too wide for the number to be quoted (``WIDE_INTERVAL``)."""
     speedup_over_compile: float | None
     latency_us: float | None
     eager_us: float | None
@@ -69,6 +75,7 @@ def run_summary(run: Run) -> RunSummary:
         keep_eager=stopped is not None and not _beats_eager(outcome),
         speedup=outcome.speedup if outcome else None,
         speedup_ci95=outcome.speedup_ci95 if outcome else None,
+        loose=is_loose(outcome),
         speedup_over_compile=over_compile(outcome), latency_us=_median(outcome, "candidate"),
         eager_us=_median(outcome, "eager"), compile_us=compile_us(outcome),
         remeasured=best in run.remeasured, checks_passed=checks[True],
@@ -78,6 +85,14 @@ def run_summary(run: Run) -> RunSummary:
         labels=started.labels if started else (),
         elapsed_s=stopped.elapsed_s if stopped else sum(f.seconds for f in run.facts.values()),
     )  # fmt: skip
+
+
+def is_loose(outcome: Outcome | None) -> bool:
+    """Whether the speed-up's interval spans more than ``WIDE_INTERVAL`` from end to end."""
+    if outcome is None or outcome.speedup_ci95 is None:
+        return False
+    low, high = outcome.speedup_ci95
+    return low <= 0 or high / low > WIDE_INTERVAL
 
 
 def _beats_eager(outcome: Outcome | None) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from kernelpro.schema.labels import LABELS
 from kernelpro.schema.outcome import Status
 
 STATUS_WORD = {
@@ -28,21 +29,19 @@ STOP_WORD = {
     "interrupted": "it was interrupted",
     "error": "an error stopped it",
 }
-LABEL_MEANING = {
-    "stochastic": "two calls on the same inputs differ",
-    "nonfinite": "the output holds NaN or infinity",
-    "zero": "all zeros pass as the answer",
-    "constant": "a constant passes as the answer",
-    "input_independent": "the answer to other inputs passes",
-    "weight_independent": "the answer under other weights passes",
-    "identity": "the input passes as the answer",
-    "affine": "a straight line passes as the answer",
-    "truncatable": "most of an axis can be left out",
-    "dead_parameters": "some parameters change nothing",
-    "too_small": "launch and dispatch overhead dominate the time",
-    "not_exportable": "the computation could not be exported, so its work is not known",
+STAGE_DOING = {
+    "write": "writing",
+    "static": "checking the source",
+    "start": "starting a process",
+    "load": "building and loading",
+    "verify": "verifying",
+    "controls": "verifying",
+    "time": "timing",
+    "integrity": "checking integrity",
+    "profile": "profiling",
+    "finalists": "measuring the finalists again",
 }
-"""Labels of the task lint, for people."""
+"""What an attempt is in, by the names that :mod:`kernelpro.stages` reports."""
 SIDE_WORD = {"eager": "eager PyTorch", "compile": "torch.compile", "candidate": "this kernel"}
 
 
@@ -58,7 +57,7 @@ def stop_word(reason: str | None) -> str:
 
 def label_words(labels: Iterable[str]) -> str:
     """What the task lint found, as one clause."""
-    return "; ".join(LABEL_MEANING.get(label, plain(label)) for label in labels)
+    return "; ".join(LABELS.get(label, plain(label)) for label in labels)
 
 
 def plain(name: str) -> str:

@@ -87,7 +87,8 @@ class Pages:
 
     def suite(self, request: Request) -> Response:
         """The distribution over all runs."""
-        names = [s.folder.name for s in self.library.summaries() if s.nodes and s.state != "damaged"]
+        found = self.library.summaries()
+        names = [s.folder.name for s in found if s.nodes and s.state != "damaged"]
         if not names:
             return HTMLResponse(notice("No run to sum up", "No run here has an attempt yet."))
         view = suite_view((name, self._run(name).run) for name in names)
