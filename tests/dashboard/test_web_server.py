@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.client
 import json
 import shutil
+from dataclasses import replace
 
 import pytest
 
@@ -12,12 +13,15 @@ from dashboard.web import HOSTILE, SAMPLE, serving, store_run
 from kernelpro.dashboard.web.data import BEST
 from kernelpro.dashboard.web.guard import is_loopback
 from kernelpro.dashboard.web.list_page import chosen, filters_of
-from kernelpro.dashboard.web.node_page import exchange_parts
 from kernelpro.dashboard.web.run_page import PARTS
 from kernelpro.errors import UserError
+from kernelpro.schema.event import Exchanged
+from kernelpro.schema.exchange import Exchange, Message, ToolCall
+from kernelpro.schema.usage import Usage
 from kernelpro.store.listing import list_runs
 from kernelpro.store.sqlite import RunStore
 from kernelpro.testing.html_page import Page
+from kernelpro.testing.sample_run import HOSTILE as HOSTILE_TEXT
 from kernelpro.testing.sample_run import sample_events
 from kernelpro.views.run import fold
 
@@ -172,14 +176,30 @@ def test_filters_narrow_the_list(stored):
     assert filters_of({"sort": "'; drop"}).sort == "newest"
 
 
-@pytest.mark.parametrize(("text", "titles"), [
-    ('{"prompt": "p", "reply": {"a": 1}}', ["Prompt", "Reply"]),
-    ('[{"role": "user"}]', ["Message 1"]),
-    ("not json <script>", ["Recorded text"]),
-    ("3", ["Recorded text"]),
-])  # fmt: skip
-def test_exchanges_of_any_shape_can_be_read(text, titles):
-    assert [title for title, _ in exchange_parts(text)] == titles
+def test_prompts_and_replies_are_on_the_page_of_their_attempt(tmp_path):
+    usage = Usage(role="coder", model="some-model", input_tokens=1200, output_tokens=300,
+                  cost_usd=None, requests=1)  # fmt: skip
+    call = ToolCall(id="1", name="search_code", arguments={"query": "<b>swizzle</b>"})
+    told = Exchange(
+        ask_id=3, role="coder", system="Write kernels.", usage=usage,
+        messages=(Message(author="user", text="Make it faster. " + HOSTILE_TEXT),),
+        reply=Message(author="assistant", text="class ModelNew: ...", calls=(call,)),
+    )  # fmt: skip
+    broken = replace(told, reply=None, error="the connection broke", partial="class Mod")
+    started, *rest = sample_events(nodes=4)
+    store_run(tmp_path / SAMPLE, [started, Exchanged(exchange=broken), Exchanged(exchange=told),
+                                  *rest])  # fmt: skip
+    with serving(tmp_path) as server:
+        page = Page(server.get(f"{RUN}/nodes/n0003").text)
+        other = server.get(f"{RUN}/nodes/n0004").text
+    text = "".join(page.text)
+    for part in ("Write kernels.", "Make it faster.", "class ModelNew: ...", "search_code",
+                 "1,200 tokens in", "price not known", "the connection broke", "class Mod",
+                 "<b>swizzle</b>"):  # fmt: skip
+        assert part in text
+    assert not {"b", "img"} & {tag for tag, _ in page.elements}
+    assert not set(text) & set("\x1b\u202e")
+    assert "recorded no prompt" in other
 
 
 def test_events_tell_of_changes_and_of_the_end(tmp_path):

@@ -51,8 +51,6 @@ class CandidateView(NamedTuple):
     """What the search memory kept of this attempt."""
     profile: Profile | None
     """Facts of how it ran; None if it was not profiled."""
-    exchange: str | None
-    """Blob hash of the recorded prompt and reply; None for the playbook."""
 
 
 def candidate_view(run: Run, node_id: str) -> CandidateView:
@@ -75,7 +73,7 @@ def candidate_view(run: Run, node_id: str) -> CandidateView:
         gain=gain_over_parent(run, node_id), outcome=outcome, received=run.received(node_id),
         diagnosis=finished.diagnosis, diff=diff_view(_origin(run, parent), proposal.source),
         source_hash=candidate.source_hash, seconds=finished.seconds, memory=finished.memory,
-        profile=finished.profile, exchange=proposal.exchange,
+        profile=finished.profile,
     )  # fmt: skip
 
 

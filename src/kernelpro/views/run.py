@@ -134,8 +134,9 @@ class Run:
     @property
     def best_id(self) -> str | None:
         """The best of those measured again after the search, else the best of the search."""
-        objective = self.started.config.objective if self.started else "latency"
-        survivor = winner_id(self.remeasured, objective) if self.remeasured else None
+        config = self.started.config if self.started else None
+        objective, slack = (config.objective, config.max_slowdown) if config else ("latency", None)
+        survivor = winner_id(self.remeasured, objective, slack) if self.remeasured else None
         if survivor is not None:
             return survivor
         # The search ranks by the run's objective; while it goes on, speed-up is a fair proxy.

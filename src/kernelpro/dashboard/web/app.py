@@ -169,7 +169,7 @@ class Pages:
             run, name = stored.run, stored.folder.name
             problem = run.started.problem.name if run.started else name
             page = node_page(candidate_view(run, node_id), run.source(node_id), name, problem,
-                             run.best_id, stored.read_blob)  # fmt: skip
+                             run.best_id, stored.exchanges(node_id))  # fmt: skip
         return HTMLResponse(page)
 
     def panel(self, request: Request) -> Response:

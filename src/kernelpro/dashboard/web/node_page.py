@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Sequence
 
+from kernelpro.dashboard.web.exchanges import MAX_TEXT, exchange_blocks
 from kernelpro.dashboard.web.frame import frame, spaced
-from kernelpro.errors import StoreError
 from kernelpro.report.attempt import (
     DetailLimits,
     attempt_head,
@@ -20,7 +18,6 @@ from kernelpro.report.blocks import (
     disclosure,
     facts,
     node_link,
-    prose,
     section,
     source_block,
 )
@@ -29,17 +26,14 @@ from kernelpro.report.findings import diagnosis_block
 from kernelpro.report.markup import Child, Markup, element, join
 from kernelpro.report.sections import timing_evidence
 from kernelpro.report.words import seconds
-from kernelpro.text import short_hash, truncate_middle
+from kernelpro.schema.exchange import Exchange
+from kernelpro.text import short_hash
 from kernelpro.views.candidate_view import CandidateView
 from kernelpro.views.instruction_view import instruction_view
 from kernelpro.views.words import plain
 
-MAX_TEXT = 60_000
-"""Characters of one text on the page; the store has the rest."""
 MAX_DIFF_LINES = 3000
 PANEL = DetailLimits(6000, 200, histogram=True)
-
-ReadBlob = Callable[[str], bytes]
 
 
 def panel(view: CandidateView, run_id: str) -> Markup:
@@ -58,13 +52,18 @@ def panel(view: CandidateView, run_id: str) -> Markup:
 
 
 def node_page(
-    view: CandidateView, source: str, run_id: str, problem: str, best_id: str | None, read: ReadBlob
+    view: CandidateView,
+    source: str,
+    run_id: str,
+    problem: str,
+    best_id: str | None,
+    exchanges: Sequence[Exchange] = (),
 ) -> str:
     """Everything recorded about the attempt."""
     limits = DetailLimits(MAX_TEXT, MAX_DIFF_LINES, href=f"/runs/{run_id}/nodes/{{}}")
     top = element("div", attempt_head(view, limits, _ways(view, run_id, best_id), title="h1"),
                   class_="page-head node-head")  # fmt: skip
-    body = element("main", top, _sections(view, source, run_id, limits, read), id="main")
+    body = element("main", top, _sections(view, source, run_id, limits, exchanges), id="main")
     crumbs = ((problem or run_id, f"/runs/{run_id}"), (view.id, f"/runs/{run_id}/nodes/{view.id}"))
     return frame(f"{view.id} · {problem} · kernelpro", body, crumbs=crumbs, script="node.js")
 
@@ -83,7 +82,11 @@ def _ways(view: CandidateView, run_id: str, best_id: str | None) -> Markup:
 
 
 def _sections(
-    view: CandidateView, source: str, run_id: str, limits: DetailLimits, read: ReadBlob
+    view: CandidateView,
+    source: str,
+    run_id: str,
+    limits: DetailLimits,
+    exchanges: Sequence[Exchange],
 ) -> list[Child]:
     parts = dict(attempt_parts(view, limits))
     return [
@@ -96,7 +99,7 @@ def _sections(
                 _titled("Guidance it received", parts.get("Guidance it received"))),
         section("instructions", "What it is made of", "Static counts from the machine code.",
                 _mixes(view, run_id)),
-        section("exchange", "Prompt and reply", None, _exchange(view, read)),
+        section("exchange", "Prompt and reply", None, _exchanges(view, exchanges)),
         section("memory", "What the search remembers", None, memory_list(view) or element(
             "p", "This attempt made no memory entries.", class_="quiet")),
         section("lineage", "Lineage", None, parts.get("Lineage"), _record(view)),
@@ -160,35 +163,11 @@ def _mixes(view: CandidateView, run_id: str) -> Child:
     return (*drawn, downloads(run_id, ("mix",), view.id))
 
 
-def _exchange(view: CandidateView, read: ReadBlob) -> Child:
-    if view.exchange is None:
-        who = "The playbook" if view.writer == "playbook" else f"The writer ({view.writer})"
-        return element("p", f"{who} recorded no prompt.", class_="quiet")
-    try:
-        text = read(view.exchange).decode("utf-8", "replace")
-    except StoreError as error:
-        return element("p", str(error), class_="quiet")
-    return [disclosure(title, prose(part, MAX_TEXT), open_=k == 0)
-            for k, (title, part) in enumerate(exchange_parts(text))]  # fmt: skip
-
-
-def exchange_parts(text: str) -> list[tuple[str, str]]:
-    """Titled texts of a recorded exchange: its JSON object's entries, else the text as it is."""
-    try:
-        data = json.loads(text)
-    except ValueError:
-        return [("Recorded text", text)]
-    if isinstance(data, dict):
-        return [(plain(str(name)).capitalize(), _readable(value)) for name, value in data.items()]
-    if isinstance(data, list):
-        return [(f"Message {k}", _readable(value)) for k, value in enumerate(data, start=1)]
-    return [("Recorded text", text)]
-
-
-def _readable(value: Any) -> str:
-    if isinstance(value, str):
-        return value
-    return truncate_middle(json.dumps(value, indent=2, ensure_ascii=False), MAX_TEXT)
+def _exchanges(view: CandidateView, exchanges: Sequence[Exchange]) -> Child:
+    if exchanges:
+        return exchange_blocks(exchanges)
+    who = "The playbook" if view.writer == "playbook" else f"The writer ({view.writer})"
+    return element("p", f"{who} recorded no prompt.", class_="quiet")
 
 
 def _record(view: CandidateView) -> Markup:

@@ -16,7 +16,8 @@ from typing import Any, TypeVar, cast
 
 from kernelpro.errors import StoreError
 from kernelpro.schema.codec import from_jsonable
-from kernelpro.schema.event import Asked, NodeFinished, RunStarted
+from kernelpro.schema.event import Asked, Exchanged, NodeFinished, RunStarted
+from kernelpro.schema.exchange import Exchange
 from kernelpro.schema.outcome import Stage, Status
 from kernelpro.schema.search import Ask, Tell
 from kernelpro.schema.usage import Usage
@@ -147,9 +148,15 @@ class StoredRun:
         except OSError:
             return False
 
-    def read_blob(self, tagged: str) -> bytes:
-        """A prompt and reply, or another recorded blob."""
-        return self._store.get_blob(tagged)
+    def exchanges(self, node_id: str) -> tuple[Exchange, ...]:
+        """What models were asked for an attempt, and answered; none for the playbook."""
+        rows = self._store.query(
+            "SELECT seq FROM event WHERE kind = 'exchanged' "
+            "AND json_extract(payload, '$.exchange.ask_id') = ? ORDER BY seq",
+            (self.run.facts[node_id].tell.ask_id,),
+        )
+        events = [self._store.event(int(str(seq))) for (seq,) in rows]
+        return tuple(event.exchange for event in events if isinstance(event, Exchanged))
 
     def close(self) -> None:
         """Close the store."""
