@@ -71,6 +71,10 @@ extern "C" { void c_function(int x) { } }
     assert {name for _, name in found(text)} == {"V", "operator==", "c_function"}
 
 
+def test_a_comment_at_the_head_of_a_file_documents_what_follows():
+    assert found("/// Waits.\nvoid wait() {}\n")["", "wait"].doc == "Waits."
+
+
 def test_python_files_give_their_classes_and_functions():
     symbols = found("class A(B):\n    def method(self):\n        pass\n", "a.py")
     assert {name for _, name in symbols} == {"A", "method"}

@@ -16,6 +16,13 @@ from kernelpro.api.code import (
     search_code,
 )
 from kernelpro.api.diagnosis import diagnose, guidance, tools, write_diagnosis
+from kernelpro.api.energy import (
+    calibrate_energy,
+    compare_energy,
+    read_trace,
+    replay_energy,
+    write_trace,
+)
 from kernelpro.api.evaluation import evaluate, lint, profile
 from kernelpro.api.external import ask, finish, start, tell
 from kernelpro.api.machine import calibrate, doctor, unusable
@@ -47,6 +54,8 @@ __all__ = [
     "ablation",
     "ask",
     "calibrate",
+    "calibrate_energy",
+    "compare_energy",
     "diagnose",
     "diff_runs",
     "doctor",
@@ -65,7 +74,9 @@ __all__ = [
     "optimize",
     "profile",
     "read_code",
+    "read_trace",
     "render_report",
+    "replay_energy",
     "report",
     "resume",
     "resume_campaign",
@@ -85,4 +96,5 @@ __all__ = [
     "verify_run",
     "work",
     "write_diagnosis",
+    "write_trace",
 ]

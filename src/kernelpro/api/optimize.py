@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from kernelpro import __version__, environ
+from kernelpro.api.aim import resolve_aim
 from kernelpro.api.executing import run_parts
 from kernelpro.api.reporting import report
 from kernelpro.api.runs import find_run, runs_folder, show_run
@@ -42,10 +43,14 @@ def optimize(
     target_speedup: float | None = None,
     cost_usd: float | None = None,
     tokens: int | None = None,
+    stagnation: int | None = None,
     search: str = "mcts",
     search_options: dict[str, Any] | None = None,
     objective: Objective = "latency",
+    max_slowdown: float | None = None,
     arm: Arm = "full",
+    memory: bool = True,
+    library: Path | str | None = None,
     seed: int = 0,
     parallel: int = 1,
     executor: str | Executor | None = None,
@@ -60,9 +65,11 @@ def optimize(
     ``provider:model``, ``replay:RUN``, or a plug-in's name; ``models`` chooses others by role
     and ``writer_options`` sets how they work (see ``proposers.llm.settings``). ``budget``
     overrides ``evaluations`` (30 if no limit is given), ``minutes``, ``target_speedup``,
-    ``cost_usd`` and ``tokens``; the last two are never exceeded.
+    ``cost_usd``, ``tokens`` (these two are never exceeded) and ``stagnation``, the evaluations
+    without a better candidate after which to stop.
     ``evaluation``: how the referee works; by default attempts get its fast checks, and the
-    finalists, of which one becomes the winner, the full set. ``executor``: where candidates are
+    finalists, of which one becomes the winner, the full set. ``library``: a file of lessons
+    across runs, read at the start and added to at the end. ``executor``: where candidates are
     built and timed, for example ``ray`` or ``spool:DIR``; None = here, on ``device``. The run
     folder holds every attempt, ``best.py`` (if something is faster than eager) and ``report.html``.
 
@@ -76,20 +83,30 @@ def optimize(
     if model == EXTERNAL:
         raise UserError("A run with your own candidates begins with: kernelpro start PROBLEM")
     loaded = load_problem(problem, inputs=inputs, precision=precision)
+    aim = resolve_aim(
+        objective, max_slowdown, evaluation or EvaluationConfig(checks="fast"),
+        device if executor is None else None,
+    )  # fmt: skip
     config = RunConfig(
         device=resolve_device(device) if executor is None else device,
         writer=_writer(model, runs_root),
         models=dict(models or {}),
-        writer_options=dict(writer_options or {}),
+        writer_options=_options(writer_options, models),
         search=search,
         search_options=search_options or {},
-        objective=objective,
+        objective=aim.objective,
+        max_slowdown=max_slowdown,
         arm=arm,
+        memory=memory,
+        library=None if library is None else str(Path(library).expanduser().resolve()),
         seed=seed,
         parallel=parallel,
         budget=budget
-        or budget_of(evaluations, minutes, target_speedup, cost_usd=cost_usd, tokens=tokens),
-        evaluation=evaluation or EvaluationConfig(checks="fast"),
+        or budget_of(
+            evaluations, minutes, target_speedup, cost_usd=cost_usd, tokens=tokens,
+            stagnation=stagnation,
+        ),
+        evaluation=aim.evaluation,
     )
     with run_parts(executor) as parts:
         result = start_run(
@@ -136,6 +153,16 @@ def resume(
     return result
 
 
+def _options(given: Mapping[str, Any] | None, models: Mapping[str, str] | None) -> dict[str, Any]:
+    """``given``, with the tree that a librarian searches made a path."""
+    from kernelpro.api.code import code_root
+
+    options = dict(given or {})
+    if models and "librarian" in models:
+        options["code_root"] = str(code_root(options.get("code_root")))
+    return options
+
+
 def _writer(model: str, runs_root: Path | str | None) -> str:
     """``model``, with a replayed run's name made a path that later processes find too."""
     kind, _, recording = model.partition(":")
@@ -151,6 +178,7 @@ def _writer(model: str, runs_root: Path | str | None) -> str:
 def budget_of(
     evaluations: int | None, minutes: float | None, target_speedup: float | None,
     base: Budget | None = None, *, cost_usd: float | None = None, tokens: int | None = None,
+    stagnation: int | None = None,
 ) -> Budget:  # fmt: skip
     """The limits given, over those of ``base``; ``DEFAULT_EVALUATIONS`` if nothing else ends it."""
     if base is None:
@@ -164,6 +192,7 @@ def budget_of(
         target_speedup=base.target_speedup if target_speedup is None else target_speedup,
         cost_usd=base.cost_usd if cost_usd is None else cost_usd,
         tokens=base.tokens if tokens is None else tokens,
+        stagnation=base.stagnation if stagnation is None else stagnation,
     )
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Annotated
+
 import typer
 
 from kernelpro.cli import options
@@ -28,10 +31,23 @@ def doctor(json: options.Json = False) -> None:
         raise typer.Exit(CANNOT)
 
 
-def calibrate(device: options.Device = "auto", json: options.Json = False) -> None:
+def calibrate(
+    device: options.Device = "auto",
+    energy: Annotated[
+        bool, typer.Option("--energy", help="Joules per byte and FLOP instead (a minute).")
+    ] = False,
+    trace: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Keep the sensor's trace.", show_default=False),
+    ] = None,
+    json: options.Json = False,
+) -> None:
     """Measure this device's ceilings (bandwidth, arithmetic) and keep them for later runs."""
     from kernelpro import api
 
+    if energy:
+        _calibrate_energy(device, trace, json)
+        return
     peaks = api.calibrate(device)
     if json:
         say_json(peaks)
@@ -39,6 +55,20 @@ def calibrate(device: options.Device = "auto", json: options.Json = False) -> No
         from kernelpro.dashboard.pages import peaks_page
 
         say(peaks_page(peaks))
+
+
+def _calibrate_energy(device: str, trace: Path | None, json: bool) -> None:
+    from kernelpro import api
+
+    costs, seen = api.calibrate_energy(device)
+    if trace is not None:
+        api.write_trace(seen, trace)
+    if json:
+        say_json(costs)
+    else:
+        from kernelpro.dashboard.energy_page import costs_page
+
+        say(costs_page(costs))
 
 
 def register(app: typer.Typer) -> None:

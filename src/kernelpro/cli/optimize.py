@@ -7,7 +7,7 @@ from typing import Any
 import typer
 
 from kernelpro.cli import options
-from kernelpro.cli.output import choice, problem_speaks_aside, say, say_json, stderr_console
+from kernelpro.cli.output import choice, problem_speaks_aside, say, say_json, share, stderr_console
 from kernelpro.errors import UserError
 
 EXAMPLES = """\
@@ -37,6 +37,8 @@ def optimize(
     model_analyst: options.ModelAnalyst = None,
     model_profile: options.ModelProfile = None,
     model_memory: options.ModelMemory = None,
+    model_librarian: options.ModelLibrarian = None,
+    code_root: options.CodeRoot = None,
     prompt_tokens: options.PromptTokens = None,
     reply_tokens: options.ReplyTokens = None,
     price: options.Price = None,
@@ -44,6 +46,9 @@ def optimize(
     executor: options.OptionalExecutor = None,
     search: options.Search = "mcts",
     objective: options.Objective = "latency",
+    max_slowdown: options.MaxSlowdown = None,
+    stagnation: options.Stagnation = None,
+    library: options.Library = None,
     precision: options.Precision = None,
     seed: options.Seed = 0,
     runs: options.Runs = None,
@@ -59,13 +64,16 @@ def optimize(
     given = {
         "device": device, "model": model, "search": search, "seed": seed,
         "objective": _objective(objective), "precision": _precision(precision),
-        "parallel": parallel,
+        "parallel": parallel, "library": library, "stagnation": stagnation,
+        "max_slowdown": share(max_slowdown, "--max-slowdown"),
         "models": _given(
             initial=model_initial, repair=model_repair, optimize=model_optimize,
             analyst=model_analyst, profile_analyst=model_profile, memory=model_memory,
+            librarian=model_librarian,
         ),
         "writer_options": _given(
-            prompt_tokens=prompt_tokens, reply_tokens=reply_tokens, price=price
+            prompt_tokens=prompt_tokens, reply_tokens=reply_tokens, price=price,
+            code_root=code_root,
         ),
     }  # fmt: skip
     limits = {

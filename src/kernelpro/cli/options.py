@@ -104,6 +104,18 @@ ModelMemory = Annotated[
     str | None,
     typer.Option(metavar="MODEL|none", help="Model that keeps the run's notes; none = off."),
 ]
+ModelLibrarian = Annotated[
+    str | None,
+    typer.Option(metavar="MODEL", help="Model that looks things up in --code-root; default off."),
+]
+CodeRoot = Annotated[
+    str | None,
+    typer.Option(
+        metavar="FOLDER",
+        help="Source tree to search; default KERNELPRO_CODE_ROOT or the installed CUTLASS.",
+        show_default=False,
+    ),
+]
 CostUsd = Annotated[
     float | None,
     typer.Option(metavar="USD", help="Never spend more than this on models; stops before it."),
@@ -126,11 +138,30 @@ Parallel = Annotated[int, typer.Option(metavar="N", help="Requests written side 
 TargetSpeedup = Annotated[
     float | None, typer.Option(metavar="X", help="Stop at X times the speed of eager.")
 ]
+Stagnation = Annotated[
+    int | None, typer.Option(metavar="N", help="Stop after N evaluations without a better one.")
+]
+Library = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        help="Lessons across runs: read at the start, added to at the end.  [default: none]",
+        show_default=False,
+    ),
+]
 Search = Annotated[
     str, typer.Option(metavar="NAME", help="mcts, greedy, beam, best-of-n or random.")
 ]
 Objective = Annotated[
     str, typer.Option(metavar="NAME", help="latency, energy, edp, ed2p or lexicographic.")
+]
+MaxSlowdown = Annotated[
+    str | None,
+    typer.Option(
+        metavar="2%",
+        help="Least energy among attempts no slower than the fastest by more (objective energy).",
+        show_default=False,
+    ),
 ]
 Seed = Annotated[int, typer.Option(help="Same seed and problem: same attempts.")]
 Executor = Annotated[
@@ -149,5 +180,19 @@ OptionalExecutor = Annotated[
         help="Build and time elsewhere: local[:cuda:0+cuda:1], ray[:ADDRESS], slurm:DIR, "
         "ssh:DIR,hosts=a+b or spool:DIR.",
         show_default=False,
+    ),
+]
+Sandbox = Annotated[
+    str,
+    typer.Option(
+        metavar="strict|best-effort|off",
+        help="How candidates are confined; strict refuses to run without every needed layer.",
+    ),
+]
+LibraryCalls = Annotated[
+    bool,
+    typer.Option(
+        "--library-calls/--no-library-calls",
+        help="May torch's own operators do the work? Their share is always in the record.",
     ),
 ]

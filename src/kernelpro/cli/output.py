@@ -77,6 +77,20 @@ def stderr_console() -> Console:
                    no_color=environ.plain_output())  # fmt: skip
 
 
+def share(value: str | None, option: str) -> float | None:
+    """``2%`` or ``0.02`` as 0.02; ``UserError`` naming the option otherwise."""
+    if value is None:
+        return None
+    text = value.strip()
+    try:
+        number = float(text.removesuffix("%")) / (100.0 if text.endswith("%") else 1.0)
+    except ValueError:
+        number = -1.0
+    if not 0.0 <= number < 1.0:
+        raise UserError(f"{option} must be a share like 2% or 0.02, not {value!r}")
+    return number
+
+
 def choice(value: str | None, literal: Any, option: str) -> Any:
     """``value`` if it is one of the ``Literal``'s; ``UserError`` naming the option otherwise."""
     known = get_args(literal)

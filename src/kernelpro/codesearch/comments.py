@@ -18,7 +18,7 @@ def doc_before(text: str, span: tuple[int, int]) -> str:
     slashes are dropped; a comment that trails the statement before it does not count.
     """
     between = text[span[0] : span[1]]
-    first_newline = between.find("\n")
+    first_newline = between.find("\n") if span[0] else 0
     if first_newline < 0:
         return ""
     blocks = re.split(r"\n[ \t]*\n", between[first_newline:].rstrip())

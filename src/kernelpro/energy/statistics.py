@@ -84,9 +84,10 @@ def paired_ratio(first: Sequence[float], second: Sequence[float]) -> PairedRatio
     """
     if len(first) != len(second) or len(first) < 2:
         raise ValueError(f"at least two pairs are needed, got {len(first)} and {len(second)}")
-    logs = np.log(np.asarray(second, dtype=np.float64) / np.asarray(first, dtype=np.float64))
-    if not np.isfinite(logs).all():
-        raise ValueError("energies must be positive")
+    one, two = (np.asarray(values, dtype=np.float64) for values in (first, second))
+    if not (np.isfinite(one) & np.isfinite(two) & (one > 0) & (two > 0)).all():
+        raise ValueError("values must be positive")
+    logs = np.log(two / one)
     interval = mean_interval(logs.tolist())
     error = float(logs.std(ddof=1)) / math.sqrt(len(logs))
     if error == 0.0:

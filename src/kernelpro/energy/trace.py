@@ -110,8 +110,11 @@ def dump_trace(trace: Trace) -> str:
             None if getattr(r, name) is None else round(getattr(r, name) * _SLOW_SCALE[name])
             for r in kept) for name in _SLOW},
     }  # fmt: skip
-    windows = [[w.label, round((w.start_s - zero_s) * _TIME_SCALE),
-                round((w.end_s - zero_s) * _TIME_SCALE), w.launches] for w in trace.windows]  # fmt: skip
+    windows = [
+        [w.label, *(round((at_s - zero_s) * _TIME_SCALE) for at_s in (w.start_s, w.end_s)),
+         w.launches]
+        for w in trace.windows
+    ]  # fmt: skip
     return json.dumps(
         {"format": FORMAT, "meter": trace.meter, "device": trace.device,
          "power_limit_w": trace.power_limit_w, "base_j": base_j, "reasons": reasons,

@@ -9,6 +9,7 @@ a launch. The first part of a window is left out: the sensor averages over the p
 from __future__ import annotations
 
 import bisect
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -57,7 +58,7 @@ def find_edges(readings: Sequence[Reading]) -> list[Edge]:
     """Every step of the counter. The first reading is no step: when it came about is unknown."""
     counted = [r for r in readings if r.energy_j is not None]
     edges = []
-    for before, after in zip(counted, counted[1:], strict=False):
+    for before, after in itertools.pairwise(counted):
         if after.energy_j is not None and after.energy_j != before.energy_j:
             middle = 0.5 * (before.t_s + after.t_s)
             edges.append(Edge(middle, after.energy_j, 0.5 * (after.t_s - before.t_s)))

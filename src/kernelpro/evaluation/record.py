@@ -12,7 +12,7 @@ from kernelpro.evaluation.examination import Examination
 from kernelpro.evaluation.side import Side
 from kernelpro.evaluation.statistics import Estimate
 from kernelpro.isolation.base import Loaded, Subject, SubjectFailure
-from kernelpro.schema.outcome import Latency, Outcome, Stage, Status
+from kernelpro.schema.outcome import Energy, Latency, Outcome, Stage, Status
 from kernelpro.stages import entering
 from kernelpro.text import content_hash, printable, truncate_middle
 
@@ -34,6 +34,7 @@ class Case:
     failure: SubjectFailure | None = None
     speedup: Estimate | None = None
     latency: Latency | None = None
+    energy: Energy | None = None
     evidence: dict[str, Any] = field(default_factory=dict)
     seconds: dict[str, float] = field(default_factory=dict)
     started: float = field(default_factory=time.perf_counter)
@@ -91,6 +92,7 @@ def outcome(
         speedup_ci95=(estimate.low, estimate.high) if estimate else None,
         baselines=baselines if case.latency is not None else {},
         latency=case.latency,
+        energy=case.energy if status is Status.OK else None,
         correctness=correctness,
         integrity=examination.findings.result() if examination is not None else (),
         environment=environment,

@@ -17,9 +17,11 @@ from typing import Literal
 import torch
 
 from kernelpro.build.checks import check_source
+from kernelpro.energy.meter import FAST, Comparison, EnergyPlan
+from kernelpro.energy.trace import Trace
 from kernelpro.errors import UserError
-from kernelpro.evaluation import controls, environment, record
-from kernelpro.evaluation.baselines import Baselines
+from kernelpro.evaluation import controls, energy, environment, record
+from kernelpro.evaluation.baselines import EAGER, Baselines
 from kernelpro.evaluation.examination import Examination, Tally
 from kernelpro.evaluation.expectation import Drawer
 from kernelpro.evaluation.measurement import Measurement
@@ -34,6 +36,7 @@ from kernelpro.schema.config import EvaluationConfig
 from kernelpro.schema.hardware import Device, Peaks
 from kernelpro.schema.outcome import Outcome, Stage, Status
 from kernelpro.schema.problem import Problem
+from kernelpro.schema.profile import Missing
 
 SUSPICIOUS_SPEEDUP = 10.0
 SUSPICIOUS_FLOOR_SHARE = 0.9
@@ -118,6 +121,7 @@ class Referee:
                 case.warn("suspiciously fast: the full set of checks was run")
                 self._examine(case)
                 self._measure([case])
+            self._observe_energy([case])
             return self._outcome(case)
         finally:
             case.close()
@@ -133,6 +137,7 @@ class Referee:
                 self._open(case)
                 self._examine(case)
             self._measure(cases)
+            self._observe_energy(cases)
             return [self._outcome(case) for case in cases]
         finally:
             for case in cases:
@@ -232,6 +237,52 @@ class Referee:
         )
         measurement.run(standing, Plan.from_config(self.config, full=full))
         self._measured = measurement
+
+    def compare_energy(
+        self, sources: Sequence[str], plan: EnergyPlan
+    ) -> tuple[Comparison, Trace] | Missing:
+        """Joules of one candidate against eager, or of two candidates, measured in turns.
+
+        ``UserError`` with the verdict if a candidate is not accepted.
+        """
+        cases = [Case(source=source, checks="fast") for source in sources]
+        try:
+            for case in cases:
+                self._open(case)
+                self._examine(case)
+            self._measure(cases)
+            sides = [self._sustained(case) for case in cases]
+            if len(sides) == 1:
+                sides.insert(0, self._sustained(None))
+            rng = random.Random(secrets.randbits(62))
+            return energy.compare_energy(sides[0], sides[1], self.device, plan, rng)
+        except SubjectFailure as failure:
+            raise UserError(f"A process ended while it ran on: {failure.message}") from None
+        finally:
+            for case in cases:
+                case.close()
+
+    def _sustained(self, case: Case | None) -> energy.Sustained:
+        """Calls of a case, or of eager, without a pause."""
+        fresh = self.traits.mutates_inputs
+        if case is None:
+            assert self._measured is not None
+            call_us = self._measured.latencies[EAGER].median_us
+            return energy.Sustained(self._baselines.eager(), call_us=call_us, fresh=fresh)
+        if case.failure is not None or case.subject is None or case.latency is None:
+            said = case.failure.message if case.failure is not None else "it was not timed"
+            raise UserError(f"A candidate is not accepted, so its energy means nothing: {said}")
+        return energy.Sustained(case.subject, call_us=case.latency.median_us, fresh=fresh)
+
+    def _observe_energy(self, cases: Sequence[Case]) -> None:
+        """Joules of what was timed, if the configuration asks for them."""
+        for case in cases if self.config.energy else ():
+            if case.failure is None and case.latency is not None:
+                energy.observe(
+                    case, self._sustained(None), self._sustained(case), device=self.device,
+                    plan=EnergyPlan() if case.checks == "full" else FAST,
+                    rng=random.Random(secrets.randbits(62)),
+                )  # fmt: skip
 
     def _suspicious(self, case: Case) -> bool:
         if case.failure is not None or case.speedup is None:

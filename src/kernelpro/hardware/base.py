@@ -6,11 +6,13 @@ system; only :func:`peaks` measures, and it keeps what it measured.
 
 from __future__ import annotations
 
+import dataclasses
 import os
 from pathlib import Path
 from typing import Protocol, cast
 
 from kernelpro.errors import MachineError, UserError
+from kernelpro.hardware.costs import read_costs
 from kernelpro.registry import Registry
 from kernelpro.schema.codec import dumps, loads
 from kernelpro.schema.hardware import Device, Peaks
@@ -66,7 +68,8 @@ def probe(device_id: str = "auto") -> Device:
 
 
 def peaks(device: Device, *, cache_root: Path, remeasure: bool = False) -> Peaks:
-    """Measured ceilings of ``device``, from the cache under ``cache_root`` where they are known.
+    """Measured ceilings of ``device``, from the cache under ``cache_root`` where they are known,
+    with its energy costs where those were calibrated.
 
     The key is the device's uuid, driver, toolkit and compiler. ``MachineError`` if measuring
     fails.
@@ -77,7 +80,7 @@ def peaks(device: Device, *, cache_root: Path, remeasure: bool = False) -> Peaks
     if not remeasure:
         known = _read_peaks(path)
         if known is not None:
-            return known
+            return dataclasses.replace(known, energy=read_costs(device, cache_root))
     measured = _kind(device.kind).measure(device)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -86,7 +89,7 @@ def peaks(device: Device, *, cache_root: Path, remeasure: bool = False) -> Peaks
         partial.replace(path)
     except OSError as error:
         raise MachineError(f"Cannot keep the calibration in {path}: {error}") from error
-    return measured
+    return dataclasses.replace(measured, energy=read_costs(device, cache_root))
 
 
 def _read_peaks(path: Path) -> Peaks | None:

@@ -110,6 +110,7 @@ class Controller:
         for event in remeasure_top(
             self.state.accepted, self.state.archive, self.examiner,
             count=config.finalists, objective=config.objective,
+            max_slowdown=config.max_slowdown,
         ):  # fmt: skip
             self.session.record(event)
 

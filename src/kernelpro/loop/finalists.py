@@ -10,8 +10,12 @@ from kernelpro.loop.base import Examiner
 from kernelpro.schema.event import Remeasured
 from kernelpro.schema.outcome import Outcome
 from kernelpro.schema.search import Objective, Tell
-from kernelpro.search.reward import ranked
+from kernelpro.search.reward import ranked, tied
 from kernelpro.search.tells import winner_id
+
+TIED_FACTOR = 2
+"""Finalists at most, as a multiple of those asked for, where several tie (chosen: each costs a
+full evaluation)."""
 
 
 class Winner(NamedTuple):
@@ -23,12 +27,16 @@ class Winner(NamedTuple):
 
 def remeasure_top(
     accepted: Sequence[Tell], archive: Archive, examiner: Examiner, *, count: int,
-    objective: Objective,
+    objective: Objective, max_slowdown: float | None = None,
 ) -> Iterator[Remeasured]:  # fmt: skip
-    """Measure the top ``count`` again; if none survives, the next ``count``, and so on."""
-    order = [tell.node_id for tell in ranked(accepted, objective) if tell.node_id]
+    """Measure the top ``count`` again, and those the noise does not tell from the best of them.
+
+    If none survives, the next ones, and so on.
+    """
+    order = ranked(accepted, objective, max_slowdown)
     while order and count > 0:
-        batch, order = order[:count], order[count:]
+        size = field_size(order, count)
+        batch, order = [tell.node_id or "" for tell in order[:size]], order[size:]
         sources = [archive.attempt(node_id).candidate.proposal.source for node_id in batch]
         outcomes = examiner.remeasure(sources)
         for node_id, outcome in zip(batch, outcomes, strict=True):
@@ -37,9 +45,20 @@ def remeasure_top(
             return
 
 
-def winner(remeasured: Mapping[str, Outcome], objective: Objective) -> Winner | None:
+def field_size(order: Sequence[Tell], count: int) -> int:
+    """How many of ``order`` (best first) stand for the second measurement: ``count``, and after
+    them whoever ties with the first, up to ``TIED_FACTOR`` times as many in all."""
+    size = min(count, len(order))
+    while size < min(TIED_FACTOR * count, len(order)) and tied(order[size], order[0]):
+        size += 1
+    return size
+
+
+def winner(
+    remeasured: Mapping[str, Outcome], objective: Objective, max_slowdown: float | None = None
+) -> Winner | None:
     """The best survivor of the second measurement; None if there is none."""
-    node_id = winner_id(remeasured, objective)
+    node_id = winner_id(remeasured, objective, max_slowdown)
     return None if node_id is None else Winner(node_id, remeasured[node_id])
 
 

@@ -39,7 +39,7 @@ def result_of(state: RunState, folder: Path, stopped: Stopped) -> RunResult:
 def _winner(state: RunState) -> Winner | None:
     """The best finalist; the search's own best where nothing was measured again."""
     if state.remeasured:
-        return winner(state.remeasured, state.config.objective)
+        return winner(state.remeasured, state.config.objective, state.config.max_slowdown)
     best = state.best()
     return None if best is None else Winner(best.candidate.id, best.outcome)
 

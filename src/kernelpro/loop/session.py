@@ -60,7 +60,9 @@ class Session:
     def _best_id(self) -> str | None:
         """The winner of the second measurement; the search's own best where there was none."""
         state = self.state
-        return winner_id(state.remeasured, state.config.objective) or state.strategy.best()
+        config = state.config
+        survivor = winner_id(state.remeasured, config.objective, config.max_slowdown)
+        return survivor or state.strategy.best()
 
     def replay(self) -> None:
         """Rebuild the state from the store, and the requests that were open when it stopped."""

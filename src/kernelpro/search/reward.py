@@ -70,14 +70,22 @@ def _inside(speedup: float, tell: Tell) -> bool:
     return low is not None and high is not None and low <= speedup <= high
 
 
-def ranked(tells: Iterable[Tell], objective: Objective) -> list[Tell]:
+def ranked(
+    tells: Iterable[Tell], objective: Objective, max_slowdown: float | None = None
+) -> list[Tell]:
     """Accepted candidates, best first; equal ones in order of their node ids.
 
     ``lexicographic``: speed first; among those that tie with the fastest of the rest, the least
-    energy (an unmeasured energy comes last).
+    energy (an unmeasured energy comes last). ``max_slowdown``: those whose latency is above the
+    fastest one's by more than this share (0.02 = 2 %) come after all others.
     """
+    known = [t for t in tells if accepted(t)]
+    least_speed = 0.0
+    if max_slowdown is not None:
+        least_speed = max((t.speedup or 0.0 for t in known), default=0.0) / (1.0 + max_slowdown)
     rest = sorted(
-        (t for t in tells if accepted(t)), key=lambda t: (-gain(t, objective), t.node_id or "")
+        known,
+        key=lambda t: ((t.speedup or 0.0) < least_speed, -gain(t, objective), t.node_id or ""),
     )
     if objective != "lexicographic":
         return rest

@@ -25,8 +25,10 @@ def tell_of(ask_id: int, node_id: str, outcome: Outcome) -> Tell:
     )
 
 
-def winner_id(remeasured: Mapping[str, Outcome], objective: Objective) -> str | None:
-    """The best survivor of the second measurement; None if there is none."""
+def winner_id(
+    remeasured: Mapping[str, Outcome], objective: Objective, max_slowdown: float | None = None
+) -> str | None:
+    """The best survivor of the second measurement (see ``ranked``); None if there is none."""
     tells = [tell_of(0, node_id, outcome) for node_id, outcome in remeasured.items()]
-    best = next(iter(ranked(tells, objective)), None)
+    best = next(iter(ranked(tells, objective, max_slowdown)), None)
     return None if best is None else best.node_id
