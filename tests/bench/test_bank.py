@@ -25,10 +25,14 @@ from kernelpro.bench.laboratory import Laboratory, single_core
 from kernelpro.bench.replay import bank_trial, resampled
 from kernelpro.errors import StoreError
 from kernelpro.loop.base import Profiler, Referee
+from kernelpro.schema.candidate import Proposal
 from kernelpro.schema.config import RunConfig
 from kernelpro.schema.event import RunStarted
 from kernelpro.schema.hardware import Peaks
 from kernelpro.schema.outcome import Outcome, Stage, Status
+from kernelpro.schema.proposal_request import ProposalRequest
+from kernelpro.schema.usage import Usage
+from kernelpro.text import content_hash
 
 NOISY = (90.0, 100.0, 110.0, 100.0)
 
@@ -162,3 +166,33 @@ def test_one_core_has_the_peaks_of_one_thread() -> None:
     assert (alone.device.units, alone.peaks.copy_gb_s) == (1, 18.0)
     assert alone.peaks.flops == {"float32": 1.1e11, "float64": 0.5e11}
     assert alone.peaks.cache_gb_s == 100.0
+
+
+def test_in_a_closed_world_nothing_is_measured_and_only_known_sources_are_proposed(
+    tmp_path: Path,
+) -> None:
+    lab = Lab(tmp_path)
+    with lab as laboratory:
+        facts = laboratory.started(PROBLEM)
+        for n in range(9):
+            laboratory.measure(facts, SOURCE.format(note=f"{n}"))
+        before = laboratory.measured
+        run = bank_trial(lambda _: PROBLEM, laboratory, write=lambda _: Counter(), closed=True)
+        trial = run("best-of-n", arm_config(RunConfig(device="cpu"), "best-of-n", 0, 8), "op", 0)
+        assert laboratory.measured == before
+    assert len(trial.best_so_far) == 4, "x, y and z are passed over"
+    assert trial.stopped == "exhausted"
+
+
+class Counter:
+    """Proposes notes in a fixed order, some of which the bank does not hold."""
+
+    def propose(self, request: ProposalRequest) -> Proposal | None:
+        for note in ("0", "2", "x", "4", "y", "6", "z"):
+            source = SOURCE.format(note=note)
+            if content_hash(source) not in request.seen_hashes:
+                return Proposal(source=source, mode=request.ask.mode, title=note)
+        return None
+
+    def usage(self) -> tuple[Usage, ...]:
+        return ()

@@ -32,6 +32,7 @@ def ablation(
     device: str = "auto",
     model: str = "playbook",
     bank: Path | str | None = None,
+    closed: bool = False,
     direct: bool = False,
     simulated: int | None = None,
     progress: Progress | None = None,
@@ -40,9 +41,10 @@ def ablation(
     """Run ``arms`` on every problem with every seed at a budget of ``evaluations`` each.
 
     ``problems``: files, or folders of files. Evaluations come from the bank at ``bank`` (default:
-    ``out/bank.sqlite``), which measures what it lacks; with ``direct`` every run measures for
-    itself; ``simulated``: so many simulated landscapes instead of problems. ``out`` holds the
-    trials as they finish (call again to go on), the summary and the pictures.
+    ``out/bank.sqlite``), which measures what it lacks; ``closed``: nothing is measured, and
+    writers may propose only what the bank holds; ``direct``: every run measures for itself;
+    ``simulated``: so many simulated landscapes instead of problems. ``out`` holds the trials as
+    they finish (call again to go on), the summary and the pictures.
 
     ``UserError`` for an unknown arm, no problem, or a folder begun with other settings.
     """
@@ -53,7 +55,7 @@ def ablation(
 
     out = Path(out)
     check_arms(arms, baseline)
-    how = "simulated" if simulated else "direct" if direct else "bank"
+    how = _how(simulated=bool(simulated), direct=direct, closed=closed)
     device = "cpu" if simulated else resolve_device(device)
     loaded = {} if simulated else _loaded(problems)
     names = list(loaded) or [f"landscape-{FIRST_LANDSCAPE + n}" for n in range(simulated or 0)]
@@ -75,6 +77,15 @@ def ablation(
         )  # fmt: skip
 
 
+def _how(*, simulated: bool, direct: bool, closed: bool) -> str:
+    """Where evaluations come from; ``UserError`` if told two things at once."""
+    ways = {"simulated": simulated, "direct": direct, "closed": closed}
+    chosen = [name for name, wanted in ways.items() if wanted]
+    if len(chosen) > 1:
+        raise UserError(f"--{chosen[0]} and --{chosen[1]} exclude each other")
+    return chosen[0] if chosen else "bank"
+
+
 @contextlib.contextmanager
 def _trials(
     how: str, loaded: dict[str, Problem], device: str, out: Path, bank: Path | str | None,
@@ -94,7 +105,8 @@ def _trials(
     else:
         path = Path(bank or out / "bank.sqlite")
         with opened_bank(path, device=device, cache_root=cache, heard=heard) as laboratory:
-            yield bank_trial(loaded.__getitem__, laboratory), lambda: laboratory.measured
+            run = bank_trial(loaded.__getitem__, laboratory, closed=how == "closed")
+            yield run, lambda: laboratory.measured
 
 
 def _loaded(problems: Sequence[Path | str]) -> dict[str, Problem]:

@@ -24,7 +24,7 @@ class AblationReport:
     """The result of ``kernelpro bench ablation``."""
 
     how: str
-    """``bank``, ``direct`` or ``simulated``: where evaluations came from."""
+    """``bank``, ``closed``, ``direct`` or ``simulated``: where evaluations came from."""
     settings: dict[str, Any]
     baseline: str
     arms: tuple[ArmSummary, ...]
@@ -109,6 +109,7 @@ def _row(arm: ArmSummary, baseline: str) -> str:
 def _origin(how: str) -> str:
     return {
         "bank": "real evaluations, replayed from a bank",
+        "closed": "real evaluations of a closed world: only what the bank held could be proposed",
         "direct": "every evaluation measured anew",
         "simulated": "SIMULATED: nothing was built or timed",
     }[how]

@@ -26,13 +26,15 @@ from kernelpro.loop.base import Collaborators
 from kernelpro.loop.examining import InProcess
 from kernelpro.loop.run import start_run
 from kernelpro.proposers.base import Proposer
-from kernelpro.schema.candidate import Candidate
+from kernelpro.schema.candidate import Candidate, Proposal
 from kernelpro.schema.config import RunConfig
 from kernelpro.schema.event import NodeFinished, RunStarted
 from kernelpro.schema.outcome import Outcome
 from kernelpro.schema.problem import Problem
 from kernelpro.schema.profile import Profile
+from kernelpro.schema.proposal_request import ProposalRequest
 from kernelpro.schema.result import RunResult
+from kernelpro.schema.usage import Usage
 from kernelpro.search.incumbent import Incumbent
 from kernelpro.text import content_hash
 
@@ -67,9 +69,13 @@ class BankReferee:
         assert found is not None, "an accepted candidate was profiled"
         return found
 
+    def known(self, source: str) -> Measured:
+        """All that the bank holds of a source."""
+        return self._laboratory.evaluate(self._started, source)
+
     def speedup(self, source: str) -> float:
         """What the bank holds for true; 1.0 for a candidate that was never accepted."""
-        return self._laboratory.evaluate(self._started, source).speedup or 1.0
+        return self.known(source).speedup or 1.0
 
     def _heard(self, source: str, occasion: str) -> Outcome:
         measured = self._laboratory.evaluate(self._started, source)
@@ -108,11 +114,43 @@ def _shift(rounds: tuple[float, ...], picks: list[int]) -> float:
     return statistics.median(rounds[i] for i in picks) / statistics.median(rounds)
 
 
+class ClosedWriter:
+    """Lets a writer propose only sources of a given set: a closed world of known outcomes."""
+
+    def __init__(self, writer: Proposer, known: frozenset[str]) -> None:
+        self._writer = writer
+        self._known = known
+
+    def propose(self, request: ProposalRequest) -> Proposal | None:
+        """The writer's first proposal that is in the set; None when it has no other."""
+        passed_over: set[str] = set()
+        while True:
+            seen = request.seen_hashes | passed_over
+            proposal = self._writer.propose(dataclasses.replace(request, seen_hashes=seen))
+            if proposal is None or content_hash(proposal.source) in self._known:
+                return proposal
+            if content_hash(proposal.source) in passed_over:
+                return None
+            passed_over.add(content_hash(proposal.source))
+
+    def usage(self) -> tuple[Usage, ...]:
+        """Of the writer."""
+        return self._writer.usage()
+
+
+Watch = Callable[[str, list[NodeFinished], BankReferee], None]
+
+
 def bank_trial(
     load: Callable[[str], Problem], laboratory: Laboratory, *,
-    write: Callable[[RunConfig], Proposer] = writer_of,
+    write: Callable[[RunConfig], Proposer] = writer_of, watch: Watch | None = None,
+    closed: bool = False,
 ) -> RunTrial:  # fmt: skip
-    """Trials by the real loop on banked evaluations. Finals are the bank's best estimates."""
+    """Trials by the real loop on banked evaluations. Finals are the bank's best estimates.
+
+    ``watch`` is told the problem, the nodes of each run and its referee. ``closed``: nothing is
+    measured; the writer may propose only what the bank holds.
+    """
 
     def run(arm: str, config: RunConfig, problem: str, seed: int) -> Trial:
         facts = laboratory.started(load(problem))
@@ -121,9 +159,15 @@ def bank_trial(
         )
         referee = BankReferee(laboratory, dataclasses.replace(facts, config=config))
         with tempfile.TemporaryDirectory(prefix="kernelpro-bank-") as folder:
-            result, nodes = _replayed(facts, config, referee, write(config), Path(folder))
+            writer = write(config)
+            if closed:
+                known = map(content_hash, laboratory.bank.sources(facts.problem.name))
+                writer = ClosedWriter(writer, frozenset(known))
+            result, nodes = _replayed(facts, config, referee, writer, Path(folder))
         if result.stop_reason == "interrupted":  # half a run is no trial
             raise KeyboardInterrupt
+        if watch is not None:
+            watch(problem, nodes, referee)
         best = result.best
         failures, repeated = failures_of(nodes)
         return Trial(

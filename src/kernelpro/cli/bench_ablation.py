@@ -40,6 +40,10 @@ Bank = Annotated[
     typer.Option(metavar="FILE", help="Bank of evaluations; default: bank.sqlite in --out.",
                  show_default=False),
 ]  # fmt: skip
+Closed = Annotated[
+    bool,
+    typer.Option("--closed", help="Measure nothing: only what the bank holds may be proposed."),
+]
 Direct = Annotated[
     bool, typer.Option("--direct", help="No bank: every run measures all of its candidates.")
 ]
@@ -62,6 +66,7 @@ def ablation(
     device: options.Device = "auto",
     model: Model = "playbook",
     bank: Bank = None,
+    closed: Closed = False,
     direct: Direct = False,
     simulated: Simulated = None,
     out: Out = Path("ablation"),
@@ -85,7 +90,7 @@ def ablation(
         report = api.ablation(
             problems or (), out=out, arms=[a.strip() for a in arms.split(",")], baseline=baseline,
             seeds=seeds, evaluations=evaluations, device=device, model=model, bank=bank,
-            direct=direct, simulated=simulated, progress=progress,
+            closed=closed, direct=direct, simulated=simulated, progress=progress,
         )  # fmt: skip
     if json:
         say_json(report)

@@ -8,6 +8,7 @@ from kernelpro.loop.finalists import Winner, beats_eager, winner
 from kernelpro.loop.state import RunState
 from kernelpro.schema.event import Stopped
 from kernelpro.schema.result import Finalist, RunResult
+from kernelpro.search.reward import pareto_front
 
 
 def result_of(state: RunState, folder: Path, stopped: Stopped) -> RunResult:
@@ -26,6 +27,7 @@ def result_of(state: RunState, folder: Path, stopped: Stopped) -> RunResult:
         outcome=won.outcome if won and convincing else None,
         keep_eager=not convincing,
         finalists=_finalists(state),
+        pareto=tuple(tell.node_id or "" for tell in pareto_front(state.accepted)),
         labels=state.started.labels,
         evaluations=state.spending.evaluations,
         nodes=len(state.archive),

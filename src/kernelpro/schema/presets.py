@@ -26,6 +26,9 @@ class MctsConstants:
     failure_reward: float
     """Reward of any other failure. 0 is the reward of eager: a failure then costs an evaluation
     and nothing else, and does not push the search away from a fast but fragile parent."""
+    best_weight: float
+    """How far a node's value moves from the mean reward below it towards the best, 0..1. The aim
+    is one fast candidate, not a good average: a few poor tries should not bury a good one."""
     virtual_loss: float
     """Reward that an attempt in flight is assumed to lose against its node's mean (chosen: one
     e-fold of speed-up); steers parallel scouts apart and is zero once the result is told."""
@@ -43,6 +46,7 @@ MCTS_PRESETS = {
         dead_end_children=3,
         wrong_reward=-2.0,
         failure_reward=-3.0,
+        best_weight=0.0,
         virtual_loss=1.0,
     ),
     "default": MctsConstants(
@@ -54,6 +58,7 @@ MCTS_PRESETS = {
         dead_end_children=3,
         wrong_reward=0.0,
         failure_reward=0.0,
+        best_weight=0.0,
         virtual_loss=1.0,
     ),
 }

@@ -41,6 +41,9 @@ class RunResult:
     keep_eager: bool
     """True if nothing is faster than the eager baseline beyond the measured noise."""
     finalists: tuple[Finalist, ...] = ()
+    pareto: tuple[str, ...] = ()
+    """Attempts that no other beats in both speed and energy, fastest first; empty where energy was
+    not measured."""
     labels: tuple[str, ...] = ()
     """Task-lint labels; a labelled problem stays out of headline aggregates."""
     evaluations: int = 0

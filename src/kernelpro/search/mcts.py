@@ -77,17 +77,18 @@ class Mcts:
 
     def _weigh(self, node: Node) -> Step:
         c, loss = self.constants.exploration, self.constants.virtual_loss
+        weight = self.constants.best_weight
         visits = max(1, node.visits + node.pending)
         log_visits = math.log(visits)
         best, best_score = None, -math.inf
         for child in node.live.values():
             n = child.visits + child.pending
-            score = child.total / child.visits - loss * child.pending / n
+            score = child.value(weight) - loss * child.pending / n
             score += c * math.sqrt(log_visits / n)
             if score > best_score:
                 best, best_score = child, score
         children = node.children + node.pending_here
-        mean = node.total / node.visits if node.visits else 0.0
+        mean = node.value(weight)
         bonus = c * math.sqrt(log_visits / max(1.0, visits / (children + 1)))
         return Step(mean, bonus, gate_open(node, self.constants), best, best_score)
 
@@ -96,14 +97,14 @@ class Mcts:
         limit = width(node, self.constants)
         score = step.mean + step.bonus
         if step.child is None:
-            reason = "no child can be asked" if node.children else "it has no child yet"
+            rival = "no child can be asked" if node.children else "it has no child yet"
         else:
-            reason = (
-                f"its mean {step.mean:.2f} + bonus {step.bonus:.2f} beats "
-                f"the best child {step.child.name} ({step.child_score:.2f})"
-            )
+            rival = f"beats the best child {step.child.name} ({step.child_score:.2f})"
         gate = "open" if step.gate else "closed, but nowhere else is left"
-        text = f"expand {node.name}: {reason}; gate {gate} ({children} of {limit} children)"
+        text = (
+            f"expand {node.name}: mean {step.mean:.2f} + bonus {step.bonus:.2f}, {rival}; "
+            f"gate {gate} ({children} of {limit} children)"
+        )
         return Decision(
             mean=step.mean, bonus=step.bonus, gate_open=step.gate, score=score,
             path=self.tree.path(node), text=text,
