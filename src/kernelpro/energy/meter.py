@@ -66,6 +66,8 @@ class Measured:
     """Of the first and the last window."""
     power_limited: bool | None
     steady: bool
+    error_share: float = 0.0
+    """Bound on the error from not knowing when the counter stepped; part of the interval."""
     notes: tuple[str, ...] = ()
 
     def record(self, meter: str) -> Energy:
@@ -171,7 +173,7 @@ def summarise(trace: Trace, label: str, *, steady: bool = True) -> Measured | st
         sm_clock_mhz=_mean([p.sm_clock_mhz for p in powers]),
         temperature_c=(heats[0], heats[-1]) if heats else None,
         power_limited=plain.fmean(limited) > LIMITED_SHARE if limited else None,
-        steady=steady, notes=_notes(steady, idle),
+        steady=steady, error_share=bound, notes=_notes(steady, idle),
     )  # fmt: skip
 
 
@@ -185,10 +187,11 @@ def summarise_pair(
     if isinstance(two, str):
         return two
     count = min(len(one.windows), len(two.windows))
-    times = [[w.seconds_per_launch for w in trace.of(label)][:count] for label in (first, second)]
+    times = [[w.seconds_per_launch for w in trace.of(label)[:count]] for label in (first, second)]
+    bound = math.hypot(one.error_share, two.error_share)
     return Comparison(
-        one, two, statistics.paired_ratio(one.windows[:count], two.windows[:count]),
-        statistics.paired_ratio(*times),
+        one, two, statistics.paired_ratio(one.windows[:count], two.windows[:count], bound),
+        statistics.paired_ratio(times[0], times[1]),
     )  # fmt: skip
 
 

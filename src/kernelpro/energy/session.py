@@ -6,6 +6,7 @@ when exactly a counter stepped is known to within the reading interval, and that
 
 from __future__ import annotations
 
+import datetime
 import random
 import threading
 import time
@@ -49,6 +50,7 @@ class Session:
         self._sensor = sensor
         self._rng = rng
         self._poll_s, self._update_s = poll_s, update_s
+        self._started_at = ""
         self._readings: list[Reading] = []
         self._windows: list[Window] = []
         self._stop = threading.Event()
@@ -56,6 +58,7 @@ class Session:
         self._thread = threading.Thread(target=self._watch, name="energy", daemon=True)
 
     def __enter__(self) -> Session:
+        self._started_at = datetime.datetime.now(datetime.UTC).isoformat(timespec="milliseconds")
         self._thread.start()
         return self
 
@@ -89,7 +92,7 @@ class Session:
         """All that was read and marked so far."""
         return Trace(
             self._sensor.meter, self._sensor.device, tuple(self._readings), tuple(self._windows),
-            self._sensor.power_limit_w,
+            self._sensor.power_limit_w, self._started_at,
         )  # fmt: skip
 
     def _watch(self) -> None:

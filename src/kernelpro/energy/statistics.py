@@ -38,11 +38,14 @@ class PairedRatio:
     ratio: Interval
     p_value: float
     pairs: int
+    bound: float = 0.0
+    """Share by which the ratio may be off because of the sensor, however often it is repeated;
+    part of the interval."""
 
     @property
     def significant(self) -> bool:
-        """True if chance is an unlikely reason for the difference."""
-        return self.p_value < SIGNIFICANT
+        """True if neither chance nor the sensor is a likely reason for the difference."""
+        return self.p_value < SIGNIFICANT and abs(self.ratio.value - 1.0) > self.bound
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +79,9 @@ def widened(interval: Interval, error_share: float) -> Interval:
     return Interval(interval.value, interval.low - extra, interval.high + extra)
 
 
-def paired_ratio(first: Sequence[float], second: Sequence[float]) -> PairedRatio:
+def paired_ratio(
+    first: Sequence[float], second: Sequence[float], bound: float = 0.0
+) -> PairedRatio:
     """Geometric mean of second over first, with interval and two-sided p-value (t on logarithms).
 
     Pairs share the machine's state (temperature, leakage), so its drift cancels. ``ValueError``
@@ -94,8 +99,12 @@ def paired_ratio(first: Sequence[float], second: Sequence[float]) -> PairedRatio
         p_value = 1.0 if interval.value == 0.0 else 0.0
     else:
         p_value = 2.0 * (1.0 - t_cdf(abs(interval.value) / error, len(logs) - 1))
-    ratio = Interval(math.exp(interval.value), math.exp(interval.low), math.exp(interval.high))
-    return PairedRatio(ratio, min(1.0, p_value), len(logs))
+    ratio = Interval(
+        math.exp(interval.value),
+        math.exp(interval.low) / (1.0 + bound),
+        math.exp(interval.high) * (1.0 + bound),
+    )
+    return PairedRatio(ratio, min(1.0, p_value), len(logs), bound)
 
 
 def line(work: Sequence[float], energy: Sequence[float]) -> Line:

@@ -57,6 +57,8 @@ class Trace:
     readings: tuple[Reading, ...]
     windows: tuple[Window, ...]
     power_limit_w: float | None = None
+    started_at: str = ""
+    """UTC, ISO 8601: when the clock of the readings stood at its first one."""
 
     def within(self, start_s: float, end_s: float) -> tuple[Reading, ...]:
         """Readings from ``start_s`` to ``end_s``."""
@@ -117,7 +119,8 @@ def dump_trace(trace: Trace) -> str:
     ]  # fmt: skip
     return json.dumps(
         {"format": FORMAT, "meter": trace.meter, "device": trace.device,
-         "power_limit_w": trace.power_limit_w, "base_j": base_j, "reasons": reasons,
+         "power_limit_w": trace.power_limit_w, "started_at": trace.started_at, "base_j": base_j,
+         "reasons": reasons,
          "columns": columns, "windows": windows},
         separators=(",", ":"),
     )  # fmt: skip
@@ -145,7 +148,7 @@ def load_trace(text: str) -> Trace:
     windows = [Window(label, start / _TIME_SCALE, end / _TIME_SCALE, launches)
                for label, start, end, launches in data["windows"]]  # fmt: skip
     return Trace(data["meter"], data["device"], tuple(readings), tuple(windows),
-                 data["power_limit_w"])  # fmt: skip
+                 data["power_limit_w"], data["started_at"])  # fmt: skip
 
 
 def _differences(values: Iterable[int | None]) -> list[int | None]:
