@@ -35,6 +35,7 @@ from kernelpro.api.runs import (
     list_runs,
     show_node,
     show_run,
+    transcript,
     verify_run,
 )
 from kernelpro.api.scale import (
@@ -91,6 +92,7 @@ __all__ = [
     "suite_report",
     "tell",
     "tools",
+    "transcript",
     "unusable",
     "utilisation",
     "verify_run",

@@ -7,6 +7,8 @@ from pathlib import Path
 
 from kernelpro import environ
 from kernelpro.errors import UserError
+from kernelpro.schema.event import Exchanged
+from kernelpro.schema.exchange import Exchange
 from kernelpro.store.export import export_jsonl
 from kernelpro.store.listing import RunSummary
 from kernelpro.store.listing import list_runs as list_folders
@@ -56,6 +58,24 @@ def show_node(run: Run, node_id: str) -> CandidateView:
         known = f"n0001 to {next(reversed(run.facts))}" if run.facts else "none yet"
         raise UserError(f"The run has no attempt {node_id!r}; it has {known}")
     return candidate_view(run, node_id)
+
+
+def transcript(
+    run: Path | str, node_id: str | None = None, *, runs_root: Path | str | None = None
+) -> list[Exchange]:
+    """What was said between the run's writer and its models, in order; empty without models.
+
+    ``node_id`` narrows it to one attempt; ``UserError`` if the run has no such node.
+    """
+    folder = find_run(run, runs_root=runs_root)
+    wanted = None
+    if node_id is not None:
+        found = show_run(folder)
+        show_node(found, node_id)
+        wanted = found.nodes[node_id].tell.ask_id
+    with RunStore.open(folder) as store:
+        said = [event.exchange for event in store.events() if isinstance(event, Exchanged)]
+    return [exchange for exchange in said if wanted in (None, exchange.ask_id)]
 
 
 def diff_runs(

@@ -77,6 +77,27 @@ def diff(
 
 
 @app.command()
+def talk(
+    run: options.Run = "latest",
+    node: Annotated[
+        str | None, typer.Option(metavar="ID", help="Only for this attempt, for example n0012.")
+    ] = None,
+    runs: options.Runs = None,
+    json: options.Json = False,
+) -> None:
+    """What the writer's models were told and replied, with what each call took."""
+    from kernelpro import api
+
+    found = api.transcript(run, node, runs_root=runs)
+    if json:
+        say_json({"exchanges": found})
+    else:
+        from kernelpro.report.talk import talk_text
+
+        typer.echo(talk_text(found))
+
+
+@app.command()
 def export(
     run: options.Run = "latest",
     output: Annotated[

@@ -6,6 +6,7 @@ Packages that import torch are imported on first use, so that looking at runs st
 from __future__ import annotations
 
 import dataclasses
+import difflib
 import importlib.metadata
 import platform
 from collections.abc import Callable
@@ -110,13 +111,19 @@ def writer_of(config: RunConfig, cache_root: Path | None = None) -> Proposer:
     """The writer: ``external``, a registered name, ``name:argument``, or ``provider:model``."""
     name, _, argument = config.writer.partition(":")
     known = PROPOSERS.names()
-    if name in known:
-        arguments = [argument] if argument else []
-    elif argument:
+    if name not in known and argument:
         return llm_writer(config, cache_root)
-    else:
-        arguments = []
-    writer: Proposer = PROPOSERS.load(name)(*arguments)
+    if name not in known:
+        close = difflib.get_close_matches(name, known, n=1)
+        hint = f" Did you mean {close[0]!r}?" if close else ""
+        raise UserError(
+            f"Unknown writer {name!r}.{hint} Known: {', '.join(known)}, and any chat model as "
+            "provider:model, for example anthropic:claude-sonnet-4-6 or ollama:qwen3-coder:30b"
+        )
+    try:
+        writer: Proposer = PROPOSERS.load(name)(*([argument] if argument else []))
+    except TypeError as error:
+        raise UserError(f"The writer {name!r} cannot be made from {config.writer!r}") from error
     return writer
 
 
