@@ -27,7 +27,7 @@ class Meter(NamedTuple):
 def budget_view(run: Run, elapsed_s: float) -> tuple[Meter, ...]:
     """Evaluations and time always; money and tokens where a model was paid or limited."""
     budget = run.budget
-    calls = [call for facts in run.facts.values() for call in facts.usage]
+    calls = run.usage()
     tokens = sum(call.input_tokens + call.output_tokens for call in calls)
     prices = [call.cost_usd for call in calls]
     cost = None if None in prices else sum(price or 0.0 for price in prices)

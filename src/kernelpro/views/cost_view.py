@@ -42,8 +42,8 @@ def cost_view(run: Run) -> CostView:
         if facts.duplicate_of is None:
             for stage, seconds in whole_stages(facts.stage_seconds).items():
                 stages[stage] += seconds
-        for call in facts.usage:
-            usage[call.role, call.model].append(call)
+    for call in run.usage():
+        usage[call.role, call.model].append(call)
     return CostView(
         evaluations=len(run.facts),
         duplicates=len(run.facts) - run.charged,

@@ -9,6 +9,7 @@ from kernelpro.schema.config import Budget
 from kernelpro.schema.event import (
     Asked,
     Event,
+    Exchanged,
     NodeFinished,
     Remeasured,
     Resumed,
@@ -18,6 +19,7 @@ from kernelpro.schema.event import (
 from kernelpro.schema.guidance import Guidance
 from kernelpro.schema.outcome import Outcome
 from kernelpro.schema.search import Ask
+from kernelpro.schema.usage import Usage
 from kernelpro.search.tells import winner_id
 from kernelpro.views.node_facts import Advice, NodeFacts, advice_of, facts_of
 
@@ -51,6 +53,8 @@ class Run:
     unanswered: int = 0
     """Asks the writer had nothing for."""
     open_asks: set[int] = field(default_factory=set)
+    open_calls: dict[int, list[Usage]] = field(default_factory=dict)
+    """What models took for asks that have no node (yet): a failed service is paid for, too."""
     _best_so_far: str | None = None
 
     def add(self, event: Event) -> None:
@@ -63,6 +67,8 @@ class Run:
                 for ask in event.asks:
                     self.asks[ask.id] = ask
                     self.open_asks.add(ask.id)
+            case Exchanged(exchange=exchange):
+                self.open_calls.setdefault(exchange.ask_id, []).append(exchange.usage)
             case NodeFinished(candidate=None):
                 self.add_unanswered(event.tell.ask_id)
             case NodeFinished():
@@ -83,12 +89,18 @@ class Run:
     def add_facts(self, facts: NodeFacts) -> None:
         """Take in one finished node whose record is loaded on demand."""
         self.open_asks.discard(facts.tell.ask_id)
+        self.open_calls.pop(facts.tell.ask_id, None)  # the node's own usage holds them
         self.facts[facts.id] = facts
         self.charged += facts.duplicate_of is None
         self.children.setdefault(facts.parent_id, []).append(facts.id)
         best = self.facts[self._best_so_far].speedup if self._best_so_far else None
         if facts.speedup is not None and facts.speedup > (best or 0.0):
             self._best_so_far = facts.id
+
+    def usage(self) -> list[Usage]:
+        """What models took, all calls of the run."""
+        of_nodes = [call for facts in self.facts.values() for call in facts.usage]
+        return of_nodes + [call for calls in self.open_calls.values() for call in calls]
 
     def add_unanswered(self, ask_id: int) -> None:
         """Take in that the writer had nothing for an ask."""
