@@ -19,7 +19,7 @@ from kernelpro.loop.assemble import Assemble, Prepare, check_config, strategy_of
 from kernelpro.loop.base import Collaborators, Examined
 from kernelpro.loop.examining import placed
 from kernelpro.schema.candidate import Candidate
-from kernelpro.schema.codec import from_jsonable, to_jsonable
+from kernelpro.schema.codec import dumps, from_jsonable, to_jsonable
 from kernelpro.schema.config import RunConfig
 from kernelpro.schema.event import RunStarted
 from kernelpro.schema.outcome import Outcome
@@ -82,14 +82,12 @@ def assemble_with(executor: Executor, kinds: JobKinds = REAL) -> Assemble:
 class Elsewhere:
     """Examines candidates on workers. Closing it leaves the executor to its owner."""
 
-    def __init__(
-        self, executor: Executor, started: RunStarted, kinds: JobKinds = REAL
-    ) -> None:
+    def __init__(self, executor: Executor, started: RunStarted, kinds: JobKinds = REAL) -> None:
         self.overlaps = executor.overlaps
         self._executor = executor
         self._run_id = started.run_id
         self._model = device_model(started.device)
-        self._started = to_jsonable(started)
+        self._started = dumps(started)
         self._kinds = kinds
         limits = started.config.evaluation
         self._timeout_s = (
@@ -146,7 +144,8 @@ class Elsewhere:
 
     def _job(self, name: str, kind: str, payload: dict[str, Any], *, count: int = 1) -> Job:
         return Job(
-            id=f"{self._run_id}-{name}", kind=kind, payload={"started": self._started, **payload},
+            id=f"{self._run_id}-{name}", kind=kind,
+            payload={"run_id": self._run_id, "started": self._started, **payload},
             share=self._run_id, model=self._model, timeout_s=self._timeout_s * count,
         )  # fmt: skip
 

@@ -22,7 +22,7 @@ from kernelpro.loop.assemble import profiler_of, survey
 from kernelpro.loop.base import Examined, Profiler, Referee
 from kernelpro.loop.examining import examined, wants_profile
 from kernelpro.schema.candidate import Candidate, Proposal
-from kernelpro.schema.codec import from_jsonable
+from kernelpro.schema.codec import from_jsonable, loads
 from kernelpro.schema.config import RunConfig
 from kernelpro.schema.event import RunStarted
 from kernelpro.schema.outcome import Outcome
@@ -50,7 +50,7 @@ def prepare_job(payload: dict[str, Any], workplace: Workplace) -> RunStarted:
 def evaluate_job(payload: dict[str, Any], workplace: Workplace) -> dict[str, Any]:
     """Outcome and profile of one candidate."""
     source = payload["source"]
-    started, referee, profiler = _referees(workplace).ready(payload["started"], workplace)
+    started, referee, profiler = _referees(workplace).ready(payload, workplace)
     if payload.get("built"):
         unpack(payload["built"], referee.build_root(content_hash(source)))
     found: Examined = examined(
@@ -62,7 +62,7 @@ def evaluate_job(payload: dict[str, Any], workplace: Workplace) -> dict[str, Any
 
 def remeasure_job(payload: dict[str, Any], workplace: Workplace) -> list[Outcome]:
     """Outcomes of the finalists, measured again side by side."""
-    _, referee, _ = _referees(workplace).ready(payload["started"], workplace)
+    _, referee, _ = _referees(workplace).ready(payload, workplace)
     return referee.remeasure(payload["sources"])
 
 
@@ -77,7 +77,7 @@ def build_job(payload: dict[str, Any], workplace: Workplace) -> dict[str, Any]:
     from kernelpro.isolation.worker import start_subject
     from kernelpro.problems.instantiate import ProblemModule
 
-    started = from_jsonable(RunStarted, payload["started"])
+    started = loads(RunStarted, payload["started"])
     source, evaluation = payload["source"], started.config.evaluation
     folder = build_root(workplace.cache_root, content_hash(source))
     _build_for(started.device.architecture if started.device.kind == "cuda" else None)
@@ -106,12 +106,12 @@ class Referees:
         self._warm: OrderedDict[str, tuple[RunStarted, Referee, Profiler]] = OrderedDict()
 
     def ready(
-        self, data: dict[str, Any], workplace: Workplace
+        self, payload: dict[str, Any], workplace: Workplace
     ) -> tuple[RunStarted, Referee, Profiler]:
-        """The run as it is on this worker's own device, its referee and its profiler."""
-        run_id = data["run_id"]
+        """The job's run as it is on this worker's own device, its referee and its profiler."""
+        run_id = payload["run_id"]
         if run_id not in self._warm:
-            self._warm[run_id] = _open(from_jsonable(RunStarted, data), workplace)
+            self._warm[run_id] = _open(loads(RunStarted, payload["started"]), workplace)
             if len(self._warm) > WARM_REFEREES:
                 _, (_, old, _) = self._warm.popitem(last=False)
                 old.close()

@@ -21,23 +21,45 @@ CONFIG = {"extra": "forbid"}
 """Set as ``__pydantic_config__`` on every record: an unknown key is an error, not a surprise."""
 
 
+_FIELDS: dict[type[Any], tuple[str, ...]] = {}
+"""Field names of the record types met so far: looking them up is most of the work otherwise."""
+
+
 def to_jsonable(value: Any) -> Any:
     """``value`` as JSON types: records become dicts, enums their values, tuples lists.
 
     Non-finite floats become ``None``: JSON has no NaN, and a missing number must not look real.
     """
-    if value is None or isinstance(value, str | bool | int):
-        return value.value if isinstance(value, enum.Enum) else value
-    if isinstance(value, float):
+    kind = type(value)
+    if value is None or kind is str or kind is int or kind is bool:
+        return value
+    if kind is float:
         return value if math.isfinite(value) else None
+    if kind is list or kind is tuple:
+        return [to_jsonable(v) for v in value]
+    if kind is dict:
+        return {str(k): to_jsonable(v) for k, v in value.items()}
+    names = _FIELDS.get(kind)
+    if names is not None:
+        return {name: to_jsonable(getattr(value, name)) for name in names}
+    return _rarer(value)
+
+
+def _rarer(value: Any) -> Any:
+    """Records of a type met for the first time, enums, and subclasses of JSON's types."""
+    if isinstance(value, enum.Enum):
+        return value.value
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {f.name: to_jsonable(getattr(value, f.name)) for f in dataclasses.fields(value)}
+        _FIELDS[type(value)] = tuple(field.name for field in dataclasses.fields(value))
+        return to_jsonable(value)
+    if isinstance(value, str | int):
+        return value
+    if isinstance(value, float):
+        return to_jsonable(float(value))
     if isinstance(value, dict):
         return {str(k): to_jsonable(v) for k, v in value.items()}
     if isinstance(value, list | tuple | frozenset | set):
         return [to_jsonable(v) for v in value]
-    if isinstance(value, enum.Enum):
-        return value.value
     if isinstance(value, Path):
         return str(value)
     raise TypeError(f"{type(value).__name__} is not a record or a JSON type")

@@ -82,6 +82,8 @@ def blob_references(payload: str) -> Iterator[str]:
 
 
 def _spill(value: Any, put: Put, path: Path) -> Any:
+    if value is None or isinstance(value, float | int):
+        return value  # most values are numbers
     if path in _ALWAYS_JSON and value:
         return {"$json": put(json.dumps(_clean(value), allow_nan=False, separators=(",", ":")))}
     if isinstance(value, str):
@@ -90,7 +92,8 @@ def _spill(value: Any, put: Put, path: Path) -> Any:
     if isinstance(value, dict):
         return {_escape(k): _spill(v, put, (*path, k)) for k, v in value.items()}
     if isinstance(value, list):
-        return [_spill(v, put, (*path, "[]")) for v in value]
+        inside = (*path, "[]")
+        return [_spill(v, put, inside) for v in value]
     return value
 
 

@@ -6,6 +6,7 @@ problem says what an evaluation of it costs in a line ``SIMULATED_SECONDS = 0.02
 
 from __future__ import annotations
 
+import json
 import random
 import re
 import time
@@ -43,13 +44,13 @@ def prepare_job(payload: dict[str, Any], workplace: Workplace) -> RunStarted:
 
 def evaluate_job(payload: dict[str, Any], workplace: Workplace) -> dict[str, Any]:
     """What a source is worth is in its hash: 40 % fail, the rest spread around 1.2x."""
-    time.sleep(cost_s(payload["started"]["problem"]["source"]))
+    time.sleep(started_cost_s(payload))
     return {"outcome": judged(payload["source"]), "profile": None}
 
 
 def remeasure_job(payload: dict[str, Any], workplace: Workplace) -> list[Outcome]:
     """The same outcomes again."""
-    time.sleep(cost_s(payload["started"]["problem"]["source"]))
+    time.sleep(started_cost_s(payload))
     return [judged(source) for source in payload["sources"]]
 
 
@@ -73,6 +74,11 @@ def cost_s(source: str) -> float:
     """Seconds that one evaluation of a problem takes; 0 if it does not say."""
     found = re.search(r"^SIMULATED_SECONDS = ([0-9.]+)$", source, flags=re.M)
     return float(found[1]) if found else 0.0
+
+
+def started_cost_s(payload: dict[str, Any]) -> float:
+    """The same, for a job of a run that has started."""
+    return cost_s(json.loads(payload["started"])["problem"]["source"])
 
 
 def judged(source: str) -> Outcome:
