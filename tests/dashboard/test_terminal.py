@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import io
 import re
+import shutil
+import subprocess
+import sys
+import time
 
 import pytest
 from rich.cells import cell_len
 from rich.console import Console
 
+from kernelpro import stages
 from kernelpro.dashboard.drawing import clock, closing, tree_lines
 from kernelpro.dashboard.terminal import (
     LiveView,
@@ -109,3 +114,77 @@ def test_a_deep_tree_stays_within_its_width():
     run = fold(sample_events(nodes=60))
     for line in tree_lines(run, limit=60, width=50):
         assert cell_len(line.plain) <= 50
+
+
+def test_a_resize_counts_from_the_next_drawing():
+    target = console(terminal=True, width=100)
+    view = LiveView(target)
+    for event in sample_events():
+        view(event)
+    for width in (100, 44, 72):
+        target.file.truncate(0)
+        target.file.seek(0)
+        target.width = width
+        target.print(view)
+        assert max(cell_len(line) for line in printed(target).splitlines()) <= width
+
+
+def test_the_live_view_says_which_step_an_attempt_is_in():
+    target = console(terminal=True)
+    view = LiveView(target)
+    with view:
+        for event in sample_events(nodes=6)[:10]:
+            view(event)
+        stages.entering("verify")
+        target.print(view)
+        stages.entering("\x1b[2Jstrange_step")
+        target.print(view)
+    stages.entering("time")
+    text = printed(target)
+    assert "verifying" in text
+    assert "strange step" in text
+    assert "timing" not in text
+    assert not stages.LOG.handlers
+
+
+IN_TMUX = """
+import time
+from kernelpro import stages
+from kernelpro.cli.output import stderr_console
+from kernelpro.dashboard.terminal import LiveView
+from kernelpro.testing.sample_run import sample_events
+with LiveView(stderr_console()) as view:
+    for event in sample_events(hostile=True)[:60]:
+        view(event)
+    stages.entering("time")
+    time.sleep(60)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("tmux") is None, reason="needs tmux")
+def test_the_live_view_in_tmux_survives_a_resize(tmp_path):
+    script = tmp_path / "live.py"
+    script.write_text(IN_TMUX)
+    server = ["tmux", "-L", f"kernelpro-{tmp_path.name}"]
+
+    def tmux(*words: str) -> str:
+        return subprocess.run([*server, *words], capture_output=True, text=True, check=True).stdout
+
+    def seen(*parts: str) -> list[str]:
+        for _ in range(300):
+            lines = tmux("capture-pane", "-p").splitlines()
+            if all(part in "\n".join(lines) for part in parts):
+                return lines
+            time.sleep(0.1)
+        raise AssertionError("\n".join(lines))
+
+    tmux("new-session", "-d", "-x", "80", "-y", "24", sys.executable, str(script))
+    try:
+        assert len(seen("rms_norm", "timing", "└─")) <= 24
+        tmux("resize-window", "-x", "52", "-y", "14")
+        lines = seen("rms_norm", "timing")
+        assert max(map(cell_len, lines)) <= 52
+        assert sum("rms_norm on" in line for line in lines) == 1
+    finally:
+        tmux("kill-server")

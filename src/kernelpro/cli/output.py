@@ -68,13 +68,16 @@ def stdout_console() -> Console:
 
 
 def stderr_console() -> Console:
-    """The console for progress."""
+    """The console for progress, as large as its terminal is at the moment."""
     from rich.console import Console
 
     from kernelpro import environ
 
+    # COLUMNS and LINES say how large a terminal was when somebody exported them.
+    sizes = {"COLUMNS", "LINES"} if sys.stderr.isatty() else set()
+    environment = {name: value for name, value in os.environ.items() if name not in sizes}
     return Console(stderr=True, highlight=False, markup=False, emoji=False,
-                   no_color=environ.plain_output())  # fmt: skip
+                   no_color=environ.plain_output(), _environ=environment)  # fmt: skip
 
 
 def share(value: str | None, option: str) -> float | None:

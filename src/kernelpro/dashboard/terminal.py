@@ -120,8 +120,10 @@ class LiveView(QuietView):
         self._stage = ""
         self._guard = threading.Lock()
         self._steps = StepReader(self.stage)
+        # The alternate screen: elsewhere a terminal that gets narrower wraps the lines drawn
+        # before, and what is drawn next no longer covers them.
         self._live = Live(self, console=console, refresh_per_second=REFRESH_PER_SECOND,
-                          transient=True, redirect_stdout=False, redirect_stderr=False)  # fmt: skip
+                          screen=True, redirect_stdout=False, redirect_stderr=False)  # fmt: skip
 
     def __call__(self, event: Event) -> None:
         with self._guard:
@@ -159,7 +161,9 @@ class LiveView(QuietView):
         stage = Text(now, style=QUIET, no_wrap=True, overflow="ellipsis")
         limit = max(MIN_TREE_ROWS, height - 7)
         tree = tree_lines(self.run, limit=limit, width=width)
-        return Group(headline(self.run), best_line(self.run), status, stage, Text(""), *tree)
+        best = best_line(self.run)
+        best.no_wrap, best.overflow = True, "ellipsis"
+        return Group(headline(self.run), best, status, stage, Text(""), *tree)
 
 
 class StepReader(logging.Handler):
