@@ -95,7 +95,7 @@ def test_a_library_call_between_does_not_split_what_does_not_depend_on_it() -> N
 def test_a_chain_around_a_library_call_is_two_kernels_in_order() -> None:
     nodes = [
         _node("a", "aten.exp.default", _ref("x"), shape=(6, 8)),
-        _node("c", "aten.cumsum.default", _ref("a"), 1, shape=(6, 8)),
+        _node("c", "aten.digamma.default", _ref("a"), shape=(6, 8)),
         _node("y", "aten.mul.Tensor", _ref("a"), _ref("c"), shape=(6, 8)),
     ]
     plan = make_plan(_graph(nodes, "y", x=(6, 8)))

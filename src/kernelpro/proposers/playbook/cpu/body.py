@@ -14,8 +14,9 @@ from kernelpro.proposers.playbook.candidate import (
 from kernelpro.proposers.playbook.cpu.gemm import GEMM, fused_rows, own_product
 from kernelpro.proposers.playbook.cpu.kernel import KernelText
 from kernelpro.proposers.playbook.cpu.knobs import CpuKnobs
+from kernelpro.proposers.playbook.cpu.scan import scan_function
 from kernelpro.proposers.playbook.cpu.unit import translation_unit
-from kernelpro.proposers.playbook.plan.ir import Buffer, Kernel, MatmulKernel, Plan
+from kernelpro.proposers.playbook.plan.ir import Buffer, Kernel, MatmulKernel, Plan, ScanKernel
 from kernelpro.proposers.playbook.plan.matmul import step_reads
 
 
@@ -35,6 +36,7 @@ class _Writer:
         self.like = next(iter(argument_names(plan)), None)
         self.kernels: list[Kernel] = []
         self.products: list[str] = []
+        self.scans: list[str] = []
         self.epilogues: list[KernelText] = []
         self.functions: list[str] = []
         self.statements: dict[str, tuple[str, ...]] = {}
@@ -45,6 +47,8 @@ class _Writer:
         for step in self.plan.steps:
             if isinstance(step, MatmulKernel):
                 self.statements[step.name] = tuple(self.matmul(step))
+            elif isinstance(step, ScanKernel):
+                self.statements[step.name] = tuple(self.scan(step))
             elif isinstance(step, Kernel) and step.name not in self.taken:
                 self.statements[step.name] = tuple(self.kernel(step))
             elif isinstance(step, Kernel):
@@ -53,7 +57,7 @@ class _Writer:
             return Body("", self.statements, "t.is_cpu")
         unit = translation_unit(
             self.kernels, self.buffers, self.knobs, self.epilogues,
-            [GEMM, *self.products] if self.products else [],
+            [GEMM, *self.products] if self.products else [], self.scans,
         )  # fmt: skip
         setup = "\n".join([
             f"{self.handle} = _inline.cpp({text_literal(unit.source)},",
@@ -74,6 +78,14 @@ class _Writer:
                 lines.append(allocation(self.buffers[name], self.like))
         names = [name for _, name in KernelText(kernel, self.buffers, self.knobs).parameters()]
         return [*lines, f"{self.handle}.{kernel.name}({', '.join(names)})"]
+
+    def scan(self, step: ScanKernel) -> list[str]:
+        """Statements of a running sum or product."""
+        self.scans.append(scan_function(step, self.buffers, self.knobs))
+        self.functions.append(step.name)
+        lines = [allocation(self.buffers[name], self.like) for name in step.writes()]
+        arguments = ", ".join([*step.reads(), *step.writes()])
+        return [*lines, f"{self.handle}.{step.name}({arguments})"]
 
     def matmul(self, step: MatmulKernel) -> list[str]:
         """Statements of a product and what is fused with it."""

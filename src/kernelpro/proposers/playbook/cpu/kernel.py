@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from kernelpro.proposers.playbook.cpu import expressions
 from kernelpro.proposers.playbook.cpu.expressions import C_TYPES
@@ -52,7 +52,9 @@ class KernelText:
         self.kernel = _with_axis(kernel)
         self.buffers = buffers
         dtypes = {name: b.dtype for name, b in buffers.items()}
-        self.vector = expressions.vectorisable(self.kernel, dtypes) and knobs.lanes > 1
+        guarded = any(n.guards for n in self.kernel.nodes)
+        vectorisable = expressions.vectorisable(self.kernel, dtypes) and not guarded
+        self.vector = vectorisable and knobs.lanes > 1
         self.lanes = knobs.lanes if self.vector else 1
         self.knobs = knobs
         self.varies = self.kernel.varies()
@@ -203,8 +205,8 @@ class KernelText:
         """Expression that loads along the lanes; ``mode`` Full/Part value, ``at`` lane index."""
         step = access.strides[self.lane]
         if not self.vector:
-            value = f"load1({pointer} + {at} * {step})" if step else f"load1({pointer})"
-            return f"({C_TYPES[node.dtype]}){value}"
+            value = f"load1({pointer} + ({at}) * {step})" if step else f"load1({pointer})"
+            return self.guarded(f"({C_TYPES[node.dtype]}){value}", node, at)
         if step == 0:
             return self.splat_load(pointer, node)
         if step == 1:
@@ -216,7 +218,7 @@ class KernelText:
     def splat_load(self, pointer: str, node: Node) -> str:
         """Expression that loads one value into every lane."""
         if not self.vector:
-            return f"({C_TYPES[node.dtype]})load1({pointer})"
+            return self.guarded(f"({C_TYPES[node.dtype]})load1({pointer})", node, "0")
         access = node.access
         assert access is not None
         memory = self.buffers[access.buffer].dtype
@@ -225,6 +227,22 @@ class KernelText:
         if memory == "bfloat16":
             return f"splat(load(Part{{}}, {pointer}, 1)[0])"
         return f"splat((float)*({pointer}))"
+
+    def guarded(self, value: str, node: Node, at: str) -> str:
+        """``value`` where the guards of a load hold, else what stands in for it.
+
+        One unsigned comparison covers both ends.
+        """
+        tests = []
+        for guard in node.guards:
+            terms = [str(guard.offset)]
+            for axis, stride in enumerate(guard.strides):
+                if stride:
+                    terms.append(f"({at if axis == self.lane else f'i{axis}'}) * {stride}")
+            tests.append(f"(uint64_t)({' + '.join(terms)}) < {guard.size}u")
+        if not tests:
+            return value
+        return f"({' && '.join(tests)} ? {value} : {self.constant(replace(node, guards=()))})"
 
     def compute(self, node: Node, args: list[str]) -> str:
         """Expression of a compute node."""
@@ -276,9 +294,7 @@ def _with_axis(kernel: Kernel) -> Kernel:
     def widened(access: Access | None) -> Access | None:
         return None if access is None else Access(access.buffer, (1,), access.offset)
 
-    nodes = tuple(
-        Node(n.kind, n.op, n.args, n.dtype, widened(n.access), n.value) for n in kernel.nodes
-    )
+    nodes = tuple(replace(n, access=widened(n.access)) for n in kernel.nodes)
     stores = tuple(Store(s.node, Access(s.access.buffer, (1,), s.access.offset))
                    for s in kernel.stores)  # fmt: skip
     return Kernel(kernel.name, (Axis(1),), nodes, stores, kernel.covers, kernel.reuse)

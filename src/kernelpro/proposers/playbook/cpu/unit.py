@@ -28,9 +28,9 @@ class Unit:
 
 def translation_unit(
     kernels: list[Kernel], buffers: dict[str, Buffer], knobs: CpuKnobs,
-    epilogues: list[KernelText], products: list[str],
+    epilogues: list[KernelText], products: list[str], scans: list[str],
 ) -> Unit:  # fmt: skip
-    """All ``kernels`` as one source, after the text of own matrix ``products``.
+    """All ``kernels`` as one source, after the text of own matrix ``products`` and of ``scans``.
 
     ``epilogues``: kernels already written inside the products; only their needs count here.
     """
@@ -40,9 +40,9 @@ def translation_unit(
     parts: list[str] = ["#include <omp.h>\n"]
     if vector:
         parts += _vector_prelude(vector, knobs)
-    if not all(k.vector for k in texts):
+    if scans or not all(k.vector for k in texts):
         parts += [_without_known(SCALAR_PRELUDE, "\n".join(parts)), SCALAR_REDUCE]
-    return Unit("\n".join([*parts, *products, *bodies]) + "\n", FLAGS)
+    return Unit("\n".join([*parts, *products, *scans, *bodies]) + "\n", FLAGS)
 
 
 def _vector_prelude(texts: list[KernelText], knobs: CpuKnobs) -> list[str]:

@@ -60,7 +60,8 @@ class Body:
         """``int`` where every address fits."""
         names = {*self.kernel.reads(), *self.kernel.writes()}
         spans = [_span(self.buffers[name]) for name in names if name in self.buffers]
-        return "long long" if max([*spans, self.kernel.points]) > INDEX_LIMIT else "int"
+        counted = max(self.kernel.rows, self.kernel.reduction)
+        return "long long" if max([*spans, counted]) > INDEX_LIMIT else "int"
 
     def parameters(self) -> list[tuple[str, str]]:
         """(declaration, buffer name) of each pointer the kernel takes."""
@@ -140,7 +141,10 @@ class Body:
         name = target or f"raw{node}"
         if not self.per_lane(node):
             declare = "" if target else f"const {kind} "
-            return [f"{declare}{name} = {pointer(access.buffer)}[{self.address(access)}];"]
+            read = f"{pointer(access.buffer)}[{self.address(access)}]"
+            inside = self.inside(node)
+            read = f"{inside} ? {read} : static_cast<{kind}>(0)" if inside else read
+            return [f"{declare}{name} = {read};"]
         lines = [] if target else [f"{kind} {name}[{self.lanes}];"]
         stream = "true" if self.stream else "false"
         if access.strides[self.inner] == 1:
@@ -155,6 +159,19 @@ class Body:
                 f"{name}[v] = {pointer(access.buffer)}[{self.address(access, 'v')}];",
             ]
         return lines
+
+    def inside(self, node: int) -> str:
+        """Condition under which a guarded load is made; empty for others.
+
+        Guarded loads are never packed (see ``choose_lanes``). One unsigned comparison covers
+        both ends.
+        """
+        kind = "unsigned long long" if self.index_type() == "long long" else "unsigned"
+        tests = [
+            f"static_cast<{kind}>({self.address(Access('', g.strides, g.offset))}) < {g.size}u"
+            for g in self.kernel.nodes[node].guards
+        ]
+        return f"({' && '.join(tests)})" if tests else ""
 
     def raw(self, node: int) -> str:
         """Where the raw element of a load is, at the current lane and chunk."""
@@ -172,7 +189,9 @@ class Body:
             return f"static_cast<{self.type(node)}>({self.address(it.access, lane)})"
         if it.kind == "load":
             assert it.access is not None
-            return from_memory(self.raw(node), self.buffers[it.access.buffer].dtype, it.dtype)
+            read = from_memory(self.raw(node), self.buffers[it.access.buffer].dtype, it.dtype)
+            inside = self.inside(node)
+            return f"({inside} ? {read} : {literal(it.value, it.dtype)})" if inside else read
         types = [self.kernel.nodes[a].dtype for a in it.args]
         return expression(it, [self.name(a) for a in it.args], types, fast=self.fast)
 
@@ -237,8 +256,11 @@ def coordinates(
 
 
 def choose_lanes(kernel: Kernel, buffers: dict[str, Buffer], limit: int) -> int:
-    """Elements per pack: at most 16 bytes of the narrowest type, all packed accesses aligned."""
-    if not kernel.axes:
+    """Elements per pack: at most 16 bytes of the narrowest type, all packed accesses aligned.
+
+    One where windows slide: neighbouring threads then read neighbouring elements.
+    """
+    if not kernel.axes or any(n.window for n in kernel.nodes):
         return 1
     inner = len(kernel.axes) - 1
     accesses = [n.access for n in kernel.nodes if n.kind == "load" and n.access]

@@ -20,9 +20,10 @@ def emit_elementwise(
     threads = knobs.threads
     unroll = knobs.unroll if packs >= threads * knobs.unroll * units else 1
     blocks = math.ceil(packs / (threads * unroll))
-    persistent = knobs.blocks_per_unit > 0 and blocks > knobs.blocks_per_unit * units
+    most = knobs.blocks_per_unit * max(1, int(units * knobs.unit_share))
+    persistent = 0 < most < blocks
     if persistent:
-        blocks = knobs.blocks_per_unit * units
+        blocks = most
     kind = body.index_type()
     lines = _constants(body)
     lines += _loop(body, packs, threads, unroll, kind, persistent=persistent)

@@ -19,6 +19,9 @@ class CudaKnobs:
     """Packs per thread of an element-wise kernel."""
     blocks_per_unit: int = 0
     """Element-wise: 0 = one thread per pack; else a grid of this many blocks per SM."""
+    unit_share: float = 1.0
+    """Share of the SMs that a grid-stride grid fills, one large block each where below 1: less
+    power where memory is the limit."""
     stream: bool = False
     """Evict-first loads and stores."""
     fast_math: bool = False

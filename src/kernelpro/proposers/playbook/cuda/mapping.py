@@ -18,6 +18,9 @@ from kernelpro.proposers.playbook.plan.ir import Kernel
 MIN_SPLIT_ITEMS = 16
 """A split must leave each thread at least this many reduction steps (chosen)."""
 MAX_SPLITS = 256
+SHORT_COLUMN, ALONE = 128, 128
+"""A reduction this short is one thread's work where there are columns enough to fill the GPU with
+blocks of so many threads: meeting others would cost more than it brings (chosen)."""
 WAVES = 4
 """Blocks per multiprocessor that hide memory latency when a reduction is split (chosen)."""
 
@@ -48,6 +51,12 @@ class Mapping:
         return math.ceil(self.steps / self.splits)
 
     @property
+    def unroll(self) -> str:
+        """The pragma before the loop over the reduction: all of it where one thread does it."""
+        alone = not self.rows and self.group == 1 and self.segment <= SHORT_COLUMN
+        return "#pragma unroll" if alone else "#pragma unroll 4"
+
+    @property
     def chunks(self) -> int:
         """Reduction steps per thread within a segment."""
         return math.ceil(self.segment / self.group)
@@ -69,7 +78,9 @@ class Mapping:
             lines.append(f"const int place = threadIdx.x % {self.group};")
             offset = f" + threadIdx.x / {self.group}" if self.units_per_block > 1 else ""
         else:
-            lines.append(f"const int place = threadIdx.x / {self.units_per_block};")
+            # A thread that is alone knows it: loops over constants can be unrolled.
+            where = "0" if self.group == 1 else f"threadIdx.x / {self.units_per_block}"
+            lines.append(f"const int place = {where};")
             offset = f" + threadIdx.x % {self.units_per_block}"
         lines.append(
             f"const {kind} unit = static_cast<{kind}>({block}) * {self.units_per_block}{offset};"
@@ -108,6 +119,8 @@ def choose_mapping(kernel: Kernel, lanes: int, knobs: CudaKnobs, units: int) -> 
         steps = kernel.reduction
         width = 32
         depth = _power_of_two(min(knobs.column_depth, max(1, steps // 2)))
+        if steps <= SHORT_COLUMN and kernel.rows // lanes >= units * WAVES * ALONE:
+            width, depth = ALONE, 1
         group, threads = depth, width * depth
         owners = kernel.rows // lanes
     blocks = math.ceil(owners / (threads // group))

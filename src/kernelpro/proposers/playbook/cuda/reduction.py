@@ -157,7 +157,7 @@ class _Writer:
                   f"static_cast<{self.kind}>((split + 1) * {mapping.segment}))"  # fmt: skip
         if not self.body.cached:
             return [
-                "#pragma unroll 4",
+                mapping.unroll,
                 f"for ({self.kind} j = {first} + place; j < {end}; j += {mapping.group}) {{",
                 *indent(inner), "}",
             ]  # fmt: skip

@@ -12,10 +12,12 @@ from kernelpro.proposers.playbook.cuda.emitted import Emitted
 from kernelpro.proposers.playbook.cuda.knobs import CudaKnobs
 from kernelpro.proposers.playbook.cuda.matmul import emit_matmul, supports
 from kernelpro.proposers.playbook.cuda.reduction import emit_reduction
+from kernelpro.proposers.playbook.cuda.scan import emit_scan
 from kernelpro.proposers.playbook.plan.ir import (
     Kernel,
     MatmulKernel,
     Plan,
+    ScanKernel,
 )  # fmt: skip
 from kernelpro.schema.problem import Precision
 
@@ -32,6 +34,8 @@ def cuda_body(
             writer.kernel(step)
         elif isinstance(step, MatmulKernel):
             writer.matmul(step)
+        elif isinstance(step, ScanKernel):
+            writer.scan(step)
     return Body(
         setup=writer.setup(), statements=writer.statements,
         device_check="t.is_cuda and t.data_ptr() % 16 == 0",
@@ -61,6 +65,14 @@ class _Unit:
             *self.allocations(step.writes()),
             *self.launches(self.emit(step)),
         )
+
+    def scan(self, step: ScanKernel) -> None:
+        """A running sum or product."""
+        lines = [
+            *self.allocations(step.writes()),
+            *self.launches(emit_scan(step, self.plan.buffers)),
+        ]
+        self.statements[step.name] = tuple(lines)
 
     def emit(self, kernel: Kernel) -> Emitted:
         """Text of one kernel."""

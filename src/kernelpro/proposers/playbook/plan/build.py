@@ -15,6 +15,7 @@ from kernelpro.proposers.playbook.plan.ir import (
     Kernel,
     MatmulKernel,
     Plan,
+    ScanKernel,
     Step,
 )  # fmt: skip
 from kernelpro.proposers.playbook.plan.layout import to_kernel
@@ -26,13 +27,15 @@ from kernelpro.proposers.playbook.plan.library import (
 )  # fmt: skip
 from kernelpro.proposers.playbook.plan.lower import ELEMENTWISE, Emitter
 from kernelpro.proposers.playbook.plan.lower_reduce import REDUCTIONS
+from kernelpro.proposers.playbook.plan.lower_scan import SCANS
+from kernelpro.proposers.playbook.plan.lower_window import WINDOWS
 from kernelpro.proposers.playbook.plan.matmul import MATMULS, step_reads, with_products
 from kernelpro.proposers.playbook.plan.planner import Grouping, Planner, Unfusable, references
 from kernelpro.proposers.playbook.plan.views import VIEWS
 from kernelpro.schema.graph import Graph, GraphInput, GraphNode
 from kernelpro.schema.problem import TensorSpec
 
-LOWERINGS = {**ELEMENTWISE, **REDUCTIONS, **VIEWS, **MATMULS}
+LOWERINGS = {**ELEMENTWISE, **REDUCTIONS, **VIEWS, **MATMULS, **WINDOWS, **SCANS}
 """Every ATen overload the planner understands."""
 
 
@@ -51,7 +54,7 @@ def make_plan(graph: Graph, grouping: Grouping = "full") -> Plan:
         planner.current = name
         require_tensor(planner, name)
     steps = with_products(_ordered_steps(planner), planner.buffers, _output_names(planner))
-    costs = node_costs(graph)
+    costs = node_costs(graph, planner.products)
     return Plan(
         steps=_with_reuse(steps, planner.buffers, _output_names(planner)),
         buffers=planner.buffers, inputs=tuple(i.name for i in graph.inputs if i.kind == "input"),
@@ -142,7 +145,8 @@ def _output_names(planner: Planner) -> frozenset[str]:
 
 def _ordered_steps(planner: Planner) -> list[Step]:
     """Steps in dependency order; kernels without stores and unread calls are dropped."""
-    numbers = sorted([*planner.calls, *(d for d, k in planner.drafts.items() if k.stored)])
+    drafts = (d for d, k in planner.drafts.items() if k.stored)
+    numbers = sorted([*planner.calls, *planner.scans, *drafts])
     placed: list[int] = []
     while numbers:
         known = set(placed) | (set(planner.deps) - set(numbers))
@@ -153,22 +157,23 @@ def _ordered_steps(planner: Planner) -> list[Step]:
     for number in placed:
         if number in planner.calls:
             steps.append(planner.calls[number])
+        elif number in planner.scans:
+            steps.append(planner.scans[number])
         else:
             name = f"kernel_{sum(isinstance(s, Kernel) for s in steps)}"
             steps.append(to_kernel(planner.drafts[number], name, planner.buffers))
-    return _without_dead_calls(steps, _output_names(planner))
+    return _without_dead_steps(steps, _output_names(planner))
 
 
-def _without_dead_calls(steps: list[Step], outputs: frozenset[str]) -> list[Step]:
+def _without_dead_steps(steps: list[Step], outputs: frozenset[str]) -> list[Step]:
     needed = set(outputs)
     kept: list[Step] = []
     for step in reversed(steps):
-        if isinstance(step, AtenCall):
-            if step.name not in needed:
+        if isinstance(step, AtenCall | ScanKernel):
+            made = (step.name,) if isinstance(step, AtenCall) else step.writes()
+            if not needed.intersection(made):
                 continue
-            needed |= set(references((step.node.args, step.node.kwargs)))
-        else:
-            needed |= set(step.reads())
+        needed |= step_reads(step)
         kept.append(step)
     return kept[::-1]
 

@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 
 from kernelpro.proposers.playbook.plan.ir import AtenCall, Coverage, MatmulKernel, Plan, Step
 from kernelpro.proposers.playbook.plan.matmul import PRODUCT_SUFFIX
 from kernelpro.schema.graph import Graph
 
 
-def node_costs(graph: Graph) -> dict[str, float]:
+def node_costs(graph: Graph, products: Set[str] = frozenset()) -> dict[str, float]:
     """Graph node -> FLOPs, at least one per output element.
 
-    The product inside an ``addmm`` counts under its own name, the bias as element-wise work.
+    ``products``: nodes split in two; their product counts under its own name, the bias as
+    element-wise work.
     """
     costs: dict[str, float] = {}
     for node in graph.nodes:
         elements = float(sum(spec.numel for spec in node.outputs))
         costs[node.name] = max(node.flops, elements)
-        if node.op == "aten.addmm.default":
+        if node.name in products:
             costs[node.name + PRODUCT_SUFFIX] = costs[node.name]
             costs[node.name] = elements
     return costs

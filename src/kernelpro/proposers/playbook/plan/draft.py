@@ -15,6 +15,17 @@ from kernelpro.proposers.playbook.plan.ir import NodeKind
 
 
 @dataclass(frozen=True, slots=True)
+class Border:
+    """A dimension of the buffer that a view may look beyond: padding that is not in memory."""
+
+    stride: tuple[int, ...]
+    """Per dimension of the view: steps along the buffer's dimension."""
+    offset: int
+    size: int
+    """Of the buffer's dimension: coordinates outside 0 .. size-1 read as ``fill``."""
+
+
+@dataclass(frozen=True, slots=True)
 class BufferView:
     """A strided window on a buffer: how a tensor in memory is seen after views."""
 
@@ -23,6 +34,11 @@ class BufferView:
     stride: tuple[int, ...]
     offset: int
     dtype: str
+    window: bool = False
+    """Sliding windows: made and used within one lowering (see ``lower_window``)."""
+    borders: tuple[Border, ...] = ()
+    """Only with ``window``."""
+    fill: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +137,8 @@ class Draft:
                 dims.append(Free(size))
             else:
                 dims.append((self.axes.fresh(self.fresh_number(), size),))
-        node = DraftNode("load", "", (), tuple(dims), dtype, view=view)
+        fill = view.fill if view.borders else None
+        node = DraftNode("load", "", (), tuple(dims), dtype, view=view, value=fill)
         self.nodes.append(node)
         return len(self.nodes) - 1, node.dims
 

@@ -1,8 +1,9 @@
 """The planning IR: what a back end (C++ here, CUDA elsewhere) turns into one native function.
 
 A :class:`Plan` is a list of steps in execution order. A step is a :class:`Kernel` (fused native
-code), a :class:`MatmulKernel` (a matrix product with a fused epilogue), or an :class:`AtenCall`
-(left to torch). Steps read and write named :class:`Buffer` objects; every shape is a constant.
+code), a :class:`MatmulKernel` (a matrix product with a fused epilogue), a :class:`ScanKernel`
+(running sums), or an :class:`AtenCall` (left to torch). Steps read and write named
+:class:`Buffer` objects; every shape is a constant.
 
 A kernel is one loop nest over ``axes`` and a list of nodes in single-assignment form::
 
@@ -66,6 +67,16 @@ class Access:
 
 
 @dataclass(frozen=True, slots=True)
+class Guard:
+    """A load is made only where ``0 <= offset + sum(index[i] * strides[i]) < size``."""
+
+    strides: tuple[int, ...]
+    """One per kernel axis: how the guarded coordinate moves, in elements of its dimension."""
+    offset: int
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
 class Axis:
     """One loop of a kernel."""
 
@@ -87,7 +98,11 @@ class Node:
     access: Access | None = None
     """Load: where from. Index and arg-reductions: the linear index, with an empty buffer name."""
     value: float | int | bool | None = None
-    """Constant: the number."""
+    """Constant: the number. Guarded load: what stands in for elements outside the buffer."""
+    guards: tuple[Guard, ...] = ()
+    """Load: dimensions whose border it may cross (windows with padding)."""
+    window: bool = False
+    """Load: neighbouring points read overlapping elements, so that packs would not be aligned."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,6 +223,35 @@ class MatmulKernel:
         return self.epilogue.writes() if self.epilogue else (self.product,)
 
 
+ScanOp = Literal["sum", "prod"]
+
+
+@dataclass(frozen=True, slots=True)
+class ScanKernel:
+    """``target[o, i, n] = op over j <= i of source[o, j, n]``, accumulated in the target's type.
+
+    Half precision accumulates in float32.
+    """
+
+    name: str
+    op: ScanOp
+    outer: int
+    length: int
+    inner: int
+    source: Access
+    """Strides of (outer, length, inner); the middle one may be negative."""
+    target: Access
+    covers: tuple[str, ...] = ()
+
+    def reads(self) -> tuple[str, ...]:
+        """Names of the buffers read."""
+        return (self.source.buffer,)
+
+    def writes(self) -> tuple[str, ...]:
+        """Names of the buffers written."""
+        return (self.target.buffer,)
+
+
 @dataclass(frozen=True, slots=True)
 class AtenCall:
     """``name = torch.ops.<op>(...)`` exactly as exported."""
@@ -222,7 +266,7 @@ class AtenCall:
         return self.node.name
 
 
-Step = Kernel | MatmulKernel | AtenCall
+Step = Kernel | MatmulKernel | ScanKernel | AtenCall
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from kernelpro.proposers.playbook.plan.axes import Dims, Free
 from kernelpro.proposers.playbook.plan.draft import Draft, DraftNode
-from kernelpro.proposers.playbook.plan.ir import Access, Axis, Buffer, Kernel, Node, Store
+from kernelpro.proposers.playbook.plan.ir import Access, Axis, Buffer, Guard, Kernel, Node, Store
 
 
 def to_kernel(draft: Draft, name: str, buffers: dict[str, Buffer]) -> Kernel:
@@ -23,7 +24,7 @@ def to_kernel(draft: Draft, name: str, buffers: dict[str, Buffer]) -> Kernel:
     ]
     shape = [Axis(draft.axes.sizes[a], a in reduced) for a in axes]
     kernel = Kernel(name, tuple(shape), tuple(nodes), tuple(stores), tuple(draft.covers))
-    return _merge(_reorder(kernel, _memory_order(kernel, buffers)))
+    return _merge(_reorder(kernel, _memory_order(kernel)))
 
 
 def _live_nodes(draft: Draft) -> list[int]:
@@ -42,7 +43,19 @@ def _node(draft: Draft, node: DraftNode, axes: list[int], renumber: dict[int, in
     elif node.op in ("argmax", "argmin"):
         access = _linear_index(draft, axes, node.reduced_dims)
     args = tuple(renumber[a] for a in node.args)
-    return Node(node.kind, node.op, args, node.dtype, access, node.value)
+    window = node.view is not None and node.view.window
+    guards = _guards(draft, axes, node)
+    return Node(node.kind, node.op, args, node.dtype, access, node.value, guards, window)
+
+
+def _guards(draft: Draft, axes: list[int], node: DraftNode) -> tuple[Guard, ...]:
+    """Borders in terms of kernel axes."""
+    if node.view is None:
+        return ()
+    return tuple(
+        Guard(_access(draft, axes, "", node.dims, b.stride, 0).strides, b.offset, b.size)
+        for b in node.view.borders
+    )
 
 
 def _access(
@@ -69,17 +82,22 @@ def _linear_index(draft: Draft, axes: list[int], dims: Dims) -> Access:
     return Access("", tuple(steps[a] for a in axes))
 
 
-def _accesses(kernel: Kernel) -> list[Access]:
-    loads = [n.access for n in kernel.nodes if n.access is not None]
-    return loads + [s.access for s in kernel.stores]
+def _walks(kernel: Kernel) -> list[tuple[int, ...]]:
+    """Strides of everything that moves with the axes: accesses and guards."""
+    loads = [n.access.strides for n in kernel.nodes if n.access is not None]
+    guards = [g.strides for n in kernel.nodes for g in n.guards]
+    return [*loads, *guards, *(s.access.strides for s in kernel.stores)]
 
 
-def _memory_order(kernel: Kernel, buffers: dict[str, Buffer]) -> list[int]:
+def _memory_order(kernel: Kernel) -> list[int]:
     """Axis order, outermost first: by the strides of the access that moves most data.
 
     Stores come before loads of the same extent: scattered writes cost more than scattered reads.
+    They come before all loads where windows slide: a short reduction then lies outside, and
+    neighbours write neighbours.
     """
     sizes = [axis.size for axis in kernel.axes]
+    slides = any(n.window for n in kernel.nodes)
 
     def extent(access: Access) -> int:
         total = 1
@@ -89,7 +107,7 @@ def _memory_order(kernel: Kernel, buffers: dict[str, Buffer]) -> list[int]:
 
     stores = [s.access for s in kernel.stores]
     loads = [n.access for n in kernel.nodes if n.kind == "load" and n.access]
-    ranked = sorted([*stores, *loads], key=lambda a: -extent(a))
+    ranked = sorted([*stores, *loads], key=lambda a: (slides and a not in stores, -extent(a)))
 
     def key(axis: int) -> tuple[int, ...]:
         steps = [a.strides[axis] for a in ranked]
@@ -116,7 +134,7 @@ def _merge(kernel: Kernel) -> Kernel:
     while index + 1 < len(kernel.axes):
         outer, inner = kernel.axes[index], kernel.axes[index + 1]
         same = outer.reduced == inner.reduced and all(
-            a.strides[index] == a.strides[index + 1] * inner.size for a in _accesses(kernel)
+            walk[index] == walk[index + 1] * inner.size for walk in _walks(kernel)
         )
         if not same:
             index += 1
@@ -135,9 +153,14 @@ def _merge(kernel: Kernel) -> Kernel:
 
 def rebuilt(kernel: Kernel, axes: tuple[Axis, ...], change: Callable[[Access], Access]) -> Kernel:
     """``kernel`` over ``axes`` with every access mapped through ``change``."""
+
+    def guard(g: Guard) -> Guard:
+        return Guard(change(Access("", g.strides)).strides, g.offset, g.size)
+
     nodes = tuple(
-        Node(n.kind, n.op, n.args, n.dtype, change(n.access) if n.access else None, n.value)
+        replace(n, access=change(n.access) if n.access else None,
+                guards=tuple(guard(g) for g in n.guards))
         for n in kernel.nodes
-    )
+    )  # fmt: skip
     stores = tuple(Store(s.node, change(s.access)) for s in kernel.stores)
     return Kernel(kernel.name, axes, nodes, stores, kernel.covers, kernel.reuse)

@@ -6,7 +6,8 @@ import math
 from collections.abc import Callable
 from dataclasses import replace
 
-from kernelpro.proposers.playbook.plan.draft import BufferView
+from kernelpro.proposers.playbook.plan.axes import contiguous
+from kernelpro.proposers.playbook.plan.draft import BufferView, Value
 from kernelpro.proposers.playbook.plan.ir import (
     Access,
     AtenCall,
@@ -32,14 +33,22 @@ def _addmm(e: Emitter) -> Result:
     node = e.node
     if node.kwargs.get("beta", 1) != 1 or node.kwargs.get("alpha", 1) != 1:
         raise Unfusable("scaled addmm")
+    return with_bias(e, "aten.mm.default", node.args[1:3], e.value(node.args[0]))
+
+
+def with_bias(e: Emitter, op: str, args: tuple[object, ...], bias: Value) -> Value:
+    """``op`` on ``args`` as a library call of its own, and ``bias`` (broadcast) added natively."""
+    node = e.node
     product = GraphNode(
-        name=node.name + PRODUCT_SUFFIX, op="aten.mm.default", args=node.args[1:3], kwargs={},
-        outputs=node.outputs, flops=node.flops,
+        name=node.name + PRODUCT_SUFFIX, op=op, args=args, kwargs={}, outputs=node.outputs,
+        flops=node.flops,
     )  # fmt: skip
     call(e.planner, product)
+    e.planner.products.add(node.name)
+    e.planner.reasons[product.name] = "no recipe for the product; its bias is added natively"
     value = e.planner.values[product.name]
     assert isinstance(value, BufferView)
-    return e.apply("add", value, e.value(node.args[0]))
+    return e.apply("add", value, bias)
 
 
 MATMULS: dict[str, Callable[[Emitter], Result]] = {"aten.addmm.default": _addmm}
@@ -49,7 +58,7 @@ MATMULS: dict[str, Callable[[Emitter], Result]] = {"aten.addmm.default": _addmm}
 def with_products(
     steps: list[Step], buffers: dict[str, Buffer], outputs: frozenset[str]
 ) -> list[Step]:
-    """Turn ``mm`` and ``bmm`` calls into ``MatmulKernel`` steps.
+    """Turn ``mm``, ``bmm`` and pointwise convolution calls into ``MatmulKernel`` steps.
 
     If exactly one step reads the product, and that is an element-wise kernel over its rows and
     columns, the kernel becomes the epilogue (the product then takes the kernel's place).
@@ -70,6 +79,8 @@ def with_products(
 
 
 def _product(step: AtenCall, buffers: dict[str, Buffer]) -> MatmulKernel | None:
+    if step.node.op == "aten.convolution.default":
+        return _pointwise(step, buffers)
     batched = {"aten.mm.default": False, "aten.bmm.default": True}.get(step.node.op)
     if batched is None:
         return None
@@ -82,6 +93,26 @@ def _product(step: AtenCall, buffers: dict[str, Buffer]) -> MatmulKernel | None:
         name=f"matmul_{step.name}", batch=shape[0], m=shape[1], n=right.shape[-1], k=shape[2],
         lhs=Access(left.name, (*lead, *left.stride)),
         rhs=Access(right.name, (*lead, *right.stride)), product=step.name, call=step.node,
+        covers=(step.name,),
+    )  # fmt: skip
+
+
+def _pointwise(step: AtenCall, buffers: dict[str, Buffer]) -> MatmulKernel | None:
+    """A convolution with windows of one element: per image, weights times pixels."""
+    x, weight = (buffers.get(name) for name in list(references(step.node.args))[:2])
+    bias, stride, padding, _, transposed, _, groups = step.node.args[2:9]
+    if x is None or weight is None or {x.dtype, weight.dtype} - PRODUCT_TYPES:
+        return None
+    plain = bias is None and not transposed and groups == 1
+    still = all(s == 1 for s in stride) and not any(padding) and math.prod(weight.shape[2:]) == 1
+    dense = all(b.stride == contiguous(b.shape) for b in (x, weight))
+    if not (plain and still and dense):
+        return None
+    pixels, channels = math.prod(x.shape[2:]), x.shape[1]
+    return MatmulKernel(
+        name=f"matmul_{step.name}", batch=x.shape[0], m=weight.shape[0], n=pixels, k=channels,
+        lhs=Access(weight.name, (0, channels, 1)),
+        rhs=Access(x.name, (channels * pixels, pixels, 1)), product=step.name, call=step.node,
         covers=(step.name,),
     )  # fmt: skip
 

@@ -23,7 +23,7 @@ from kernelpro.proposers.playbook.plan.draft import (
     Number,
     Value,
 )  # fmt: skip
-from kernelpro.proposers.playbook.plan.ir import AtenCall, Buffer
+from kernelpro.proposers.playbook.plan.ir import AtenCall, Buffer, ScanKernel
 from kernelpro.schema.graph import Graph, GraphNode
 
 Grouping = Literal["full", "vertical", "single"]
@@ -47,11 +47,15 @@ class Planner:
         self.producer: dict[str, int] = {}
         self.drafts: dict[int, Draft] = {}
         self.calls: dict[int, AtenCall] = {}
+        self.scans: dict[int, ScanKernel] = {}
         self.deps: dict[int, set[int]] = {}
         self.moved: dict[int, tuple[int, int]] = {}
         self.variables: dict[str, str] = {}
         self.reasons: dict[str, str] = {}
         self.nodes = {node.name: node for node in graph.nodes}
+        self.readers = _readers(graph)
+        self.products: set[str] = set()
+        """Operators whose product is a library call under a name of its own (``with_bias``)."""
         self.last_use = _last_uses(graph)
         self.position = 0
         self.current = ""
@@ -155,7 +159,7 @@ class Planner:
         known = self.stored(value)
         if known is not None:
             return known
-        name = self._fresh_name(self._graph_name(value) or self.current)
+        name = self.fresh_name(self._graph_name(value) or self.current)
         return BufferView(name, value.shape, contiguous(value.shape), 0, value.dtype)
 
     def spill(self, value: Internal) -> BufferView:
@@ -180,7 +184,8 @@ class Planner:
         )
         self.producer[view.buffer] = producer
 
-    def _fresh_name(self, stem: str) -> str:
+    def fresh_name(self, stem: str) -> str:
+        """``stem``, or what is free next to it, as the name of a new buffer."""
         names = itertools.chain([stem], (f"{stem}_t{i}" for i in itertools.count(1)))
         return next(n for n in names if n not in self.buffers)
 
@@ -248,6 +253,15 @@ def _expanded(view: BufferView, value: Internal) -> BufferView:
     pairs = zip(value.dims, view.stride, strict=True)
     stride = tuple(0 if isinstance(d, Free) else s for d, s in pairs)
     return replace(view, shape=value.shape, stride=stride)
+
+
+def _readers(graph: Graph) -> dict[str, list[GraphNode]]:
+    """Value name -> the nodes that read it."""
+    found: dict[str, list[GraphNode]] = {}
+    for node in graph.nodes:
+        for name in set(references((node.args, node.kwargs))):
+            found.setdefault(name, []).append(node)
+    return found
 
 
 def _last_uses(graph: Graph) -> dict[str, int]:

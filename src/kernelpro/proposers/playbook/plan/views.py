@@ -88,7 +88,7 @@ def _expand(e: Emitter) -> Result:
     return expand(e.planner, e.value(e.arg(0, "self")), e.node.outputs[0].shape)
 
 
-def _window(e: Emitter, value: Value) -> BufferView:
+def in_memory(e: Emitter, value: Value) -> BufferView:
     """``value`` in memory (a part of a kernel's values is read from memory)."""
     if isinstance(value, Number):
         raise Unfusable("part of a constant")
@@ -98,7 +98,7 @@ def _window(e: Emitter, value: Value) -> BufferView:
 
 
 def _slice(e: Emitter) -> Result:
-    view = _window(e, e.value(e.arg(0, "self")))
+    view = in_memory(e, e.value(e.arg(0, "self")))
     rank = len(view.shape)
     dim = e.arg(1, "dim", 0) % rank
     start, step = e.arg(2, "start", 0) or 0, e.arg(4, "step", 1)
@@ -118,7 +118,7 @@ def _cut(view: BufferView, dim: int, start: int, length: int, step: int = 1) -> 
 
 
 def _select(e: Emitter) -> Result:
-    view = _window(e, e.value(e.arg(0, "self")))
+    view = in_memory(e, e.value(e.arg(0, "self")))
     dim = e.arg(1, "dim") % len(view.shape)
     index = e.arg(2, "index")
     index += view.shape[dim] if index < 0 else 0
@@ -130,7 +130,7 @@ def _select(e: Emitter) -> Result:
 
 
 def _split(e: Emitter) -> Result:
-    view = _window(e, e.value(e.arg(0, "self")))
+    view = in_memory(e, e.value(e.arg(0, "self")))
     dim = e.arg(2, "dim", 0) % len(view.shape)
     parts: list[Value | None] = []
     start = 0

@@ -1,0 +1,162 @@
+"""Runs generated CUDA on the CPU, a thread for each CUDA thread: right or wrong, never fast.
+
+Enough of the language for the playbook's kernels without tensor cores: barriers, shared memory,
+warp shuffles and packed accesses. It finds wrong indices and wrong arithmetic; races it cannot.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import re
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import torch
+
+HEADER = r"""
+#include <barrier>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <functional>
+#include <memory>
+#include <thread>
+#include <type_traits>
+#include <vector>
+struct Dim { unsigned x, y, z; };
+struct uint4 { unsigned x, y, z, w; };
+struct uint2 { unsigned x, y; };
+static thread_local Dim threadIdx, blockIdx;
+static Dim gridDim, blockDim;
+static std::unique_ptr<std::barrier<>> meeting;
+static std::uint64_t exchanged[1024];
+#define __device__
+#define __global__
+#define __forceinline__ inline
+#define __restrict__ __restrict
+#define __launch_bounds__(...)
+#define __shared__ static
+#define __align__(n) alignas(n)
+static void __syncthreads() { meeting->arrive_and_wait(); }
+template <class T> T shuffle(T value, int from) {
+  std::memcpy(&exchanged[threadIdx.x], &value, sizeof(T));
+  __syncthreads();
+  T got = value;
+  if (from >= 0) std::memcpy(&got, &exchanged[from], sizeof(T));
+  __syncthreads();
+  return got;
+}
+template <class T> T __shfl_up_sync(unsigned, T v, int d) {
+  return shuffle(v, int(threadIdx.x % 32) >= d ? int(threadIdx.x) - d : -1);
+}
+template <class T> T __shfl_xor_sync(unsigned, T v, int mask, int = 32) {
+  return shuffle(v, int(threadIdx.x) ^ mask);
+}
+template <class T> T __shfl_down_sync(unsigned, T v, int d, int = 32) {
+  return shuffle(v, int(threadIdx.x % 32) + d < 32 ? int(threadIdx.x) + d : -1);
+}
+template <class T> T __ldcs(const T* p) { return *p; }
+template <class T> void __stcs(T* p, T v) { *p = v; }
+template <class To, class From> To bits(From v) { To r; std::memcpy(&r, &v, sizeof r); return r; }
+static float __int_as_float(int v) { return bits<float>(v); }
+static float __uint_as_float(unsigned v) { return bits<float>(v); }
+static double __longlong_as_double(long long v) { return bits<double>(v); }
+static float fast_exp_of(float x) { return std::exp(x); }
+static float fast_log_of(float x) { return std::log(x); }
+#define __expf fast_exp_of
+#define __logf fast_log_of
+static float __fdividef(float a, float b) { return a / b; }
+static float rsqrtf(float x) { return 1.0f / std::sqrt(x); }
+static double rsqrt(double x) { return 1.0 / std::sqrt(x); }
+using std::min;
+using std::max;
+"""
+FOOTER = r"""
+static void run(const Dim& grid, const Dim& block, const std::function<void()>& kernel) {
+  gridDim = grid;
+  blockDim = block;
+  for (unsigned z = 0; z < grid.z; ++z) for (unsigned x = 0; x < grid.x; ++x) {
+    meeting = std::make_unique<std::barrier<>>(block.x);
+    std::vector<std::thread> threads;
+    for (unsigned t = 0; t < block.x; ++t) threads.emplace_back([=, &kernel] {
+      threadIdx = {t, 0, 0};
+      blockIdx = {x, 0, z};
+      kernel();
+      meeting->arrive_and_drop();
+    });
+    for (auto& thread : threads) thread.join();
+  }
+}
+"""
+CONVERSIONS = {
+    "float from_half": "{ return (float)bits<_Float16>(bits_); }",
+    "unsigned short to_half": "{ return bits<unsigned short>((_Float16)value); }",
+    "unsigned short to_bfloat": """{
+  unsigned u = bits<unsigned>(value);
+  u = (u + 0x7fffu + ((u >> 16) & 1u)) >> 16;
+  return value != value ? 0x7fc0u : u;
+}""",
+}
+"""Functions of the prelude that are PTX, in C++."""
+
+
+class EmulatedModule:
+    """Stands in for what ``inline.cuda`` returns."""
+
+    def __init__(self, source: str, folder: Path) -> None:
+        self._names = re.findall(r"__launch_bounds__\([^)]*\)\s+(\w+)\(", source)
+        text = HEADER + _portable(source) + FOOTER
+        for name in self._names:
+            text += _entry(name, source)
+        path = folder / f"emulated_{abs(hash(source))}.cpp"
+        path.write_text(text, encoding="utf-8")
+        library = path.with_suffix(".so")
+        command = ["g++", "-std=c++20", "-O1", "-w", "-fPIC", "-shared", "-fno-strict-aliasing",
+                   str(path), "-o", str(library)]  # fmt: skip
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr[:3000]
+        self._library = ctypes.CDLL(str(library))
+
+    def kernel(self, name: str) -> Any:
+        """``module.kernel(name)[grid, block, shared](tensors...)`` as the loader has it."""
+        assert name in self._names
+        return _Kernel(getattr(self._library, f"run_{name}"))
+
+
+class _Kernel:
+    def __init__(self, function: Any) -> None:
+        self._function = function
+
+    def __getitem__(self, launch: tuple[Any, Any, int]) -> Any:
+        grid, block, _ = launch
+
+        def call(*tensors: torch.Tensor) -> None:
+            pointers = [ctypes.c_void_p(t.data_ptr()) for t in tensors]
+            self._function(*(ctypes.c_uint(v) for v in (*grid, *block)), *pointers)
+
+        return call
+
+
+def _portable(source: str) -> str:
+    """The CUDA text with its few inline PTX functions rewritten."""
+    for head, body in CONVERSIONS.items():
+        pattern = rf"(KP_INLINE {head}\()(float value|unsigned short bits)\) \{{.*?\n\}}"
+        argument = "unsigned short bits_" if "from_half" in head else "float value"
+        source = re.sub(
+            pattern, lambda m, a=argument, b=body: f"{m[1]}{a}) {b}", source, flags=re.S
+        )
+    return source
+
+
+def _entry(name: str, source: str) -> str:
+    """A C function that launches one kernel."""
+    match = re.search(rf"\b{name}\(\s*(.*?)\) \{{", source, flags=re.S)
+    assert match is not None
+    parameters = [p.strip().replace("__restrict__", "") for p in match[1].split(",")]
+    names = [p.split()[-1].lstrip("*") for p in parameters]
+    return (
+        f'extern "C" void run_{name}(unsigned gx, unsigned gy, unsigned gz, unsigned bx, '
+        f"unsigned by, unsigned bz, {', '.join(parameters)}) {{\n"
+        f"  run({{gx, gy, gz}}, {{bx, by, bz}}, [=] {{ {name}({', '.join(names)}); }});\n}}\n"
+    )
