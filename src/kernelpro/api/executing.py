@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from kernelpro import environ
 from kernelpro.executors.base import Executor, open_executor
 from kernelpro.loop.assemble import Assemble, Prepare, assemble, prepare
 from kernelpro.loop.elsewhere import assemble_with, prepare_with
+from kernelpro.schema.result import RunResult
 
 
 class RunParts(NamedTuple):
@@ -17,6 +18,8 @@ class RunParts(NamedTuple):
 
     prepare: Prepare
     assemble: Assemble
+    release: Callable[[RunResult], None]
+    """Called at the end of a run: nothing needs to be kept for its resumption."""
 
 
 @contextlib.contextmanager
@@ -24,10 +27,15 @@ def run_parts(executor: str | Executor | None) -> Iterator[RunParts]:
     """The parts of a run here (None), or on an executor, which is closed at the end if it is
     given by its specification."""
     if executor is None:
-        yield RunParts(prepare, assemble)
+        yield RunParts(prepare, assemble, lambda result: None)
         return
     with opened_executor(executor) as opened:
-        yield RunParts(prepare_with(opened), assemble_with(opened))
+
+        def release(result: RunResult) -> None:
+            if result.stop_reason != "interrupted":
+                opened.release(result.run_id)
+
+        yield RunParts(prepare_with(opened), assemble_with(opened), release)
 
 
 @contextlib.contextmanager

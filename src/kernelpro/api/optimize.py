@@ -113,6 +113,7 @@ def optimize(
             loaded, config, runs_root=runs_folder(runs_root), cache_root=environ.cache_root(),
             listeners=listeners, prepare=parts.prepare, assemble=parts.assemble,
         )  # fmt: skip
+        parts.release(result)
     write_results(result)
     return result
 
@@ -149,6 +150,7 @@ def resume(
             folder, budget=changed, cache_root=environ.cache_root(), listeners=listeners,
             assemble=parts.assemble, same_device=executor is None,
         )  # fmt: skip
+        parts.release(result)
     write_results(result)
     return result
 

@@ -6,8 +6,8 @@ so nothing else that Ray starts shares it. A node that is lost takes only attemp
 
 from __future__ import annotations
 
+import gc
 import os
-import sys
 from concurrent.futures import Future
 from functools import partial
 from pathlib import Path
@@ -63,6 +63,8 @@ class Performer:
     def __init__(self, executor: str, worker: str, device: str, cache_root: str) -> None:
         place = place_of(probe(device), executor=executor, worker=worker)
         self._workplace = Workplace(place=place, cache_root=Path(cache_root))
+        # Ray makes every worker collect garbage when the cluster is short of something.
+        gc.freeze()
 
     def hello(self) -> Any:
         """Its place, as JSON."""
@@ -172,9 +174,13 @@ def _connect(ray: Any, address: str) -> bool:
     if ray.is_initialized():
         return False
     options: dict[str, Any] = {
-        "runtime_env": {"env_vars": {"PYTHONPATH": os.pathsep.join(_own_paths())}},
-        "log_to_driver": False, "logging_level": "ERROR", "configure_logging": False,
-    }  # fmt: skip
+        "log_to_driver": False,
+        "logging_level": "ERROR",
+        "configure_logging": False,
+    }
+    if "PYTHONPATH" in os.environ:
+        # Workers import what this process imports; without it they start from Ray's warm ones.
+        options["runtime_env"] = {"env_vars": {"PYTHONPATH": os.environ["PYTHONPATH"]}}
     try:
         if address == HERE:
             ray.init(include_dashboard=False, **options)
@@ -185,12 +191,6 @@ def _connect(ray: Any, address: str) -> bool:
             f"No Ray cluster answers at {address!r} ({error}). Start one with: ray start --head"
         ) from error
     return True
-
-
-def _own_paths() -> list[str]:
-    """Where this process imports from beyond its installation: a source tree, say."""
-    installed = tuple({sys.prefix, sys.base_prefix, sys.exec_prefix})
-    return [path for path in sys.path if path and not path.startswith(installed)]
 
 
 def _disconnect(ray: Any) -> None:
