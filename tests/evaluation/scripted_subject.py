@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from kernelpro.isolation.base import Block, Call, Loaded, Outputs, Sample, TensorBytes
+from kernelpro.isolation.base import Block, Call, Loaded, Operators, Outputs, Sample, TensorBytes
 
 CLEAN: dict[str, Any] = {
     "changed_functions": [], "changed_flags": {}, "overriding_modes": 0, "python_threads": 1,
@@ -53,6 +53,9 @@ class ScriptedSubject:
     read_inputs = read_outputs
 
     def read_state(self) -> Mapping[str, TensorBytes]:
+        raise AssertionError("not used")
+
+    def audit(self, slot: int) -> Operators:
         raise AssertionError("not used")
 
     def cpu_us(self) -> float | None:

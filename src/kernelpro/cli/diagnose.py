@@ -9,7 +9,7 @@ import typer
 from typer.core import TyperCommand
 
 from kernelpro.cli import options
-from kernelpro.cli.output import choice, say, say_json
+from kernelpro.cli.output import choice, problem_speaks_aside, say, say_json
 from kernelpro.errors import UserError
 from kernelpro.schema.guidance import Arm
 from kernelpro.text import printable
@@ -70,10 +70,14 @@ def diagnose(
     given = _given(source, ctx.meta.get(COMMAND))
     if arm is not None:
         chosen = choice(arm, Arm, "--arm")
-        told = api.guidance(given, candidate, device=device, sass=sass, kernel=kernel, arm=chosen)
+        with problem_speaks_aside():
+            told = api.guidance(
+                given, candidate, device=device, sass=sass, kernel=kernel, arm=chosen
+            )
         say_json(told) if json else typer.echo(printable(told.text))
         return
-    found = api.diagnose(given, candidate, device=device, tools=tool, sass=sass, kernel=kernel)
+    with problem_speaks_aside():
+        found = api.diagnose(given, candidate, device=device, tools=tool, sass=sass, kernel=kernel)
     if html is not None:
         api.write_diagnosis(found, html, title=source or " ".join(given))
     if json:

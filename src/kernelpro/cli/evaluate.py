@@ -30,13 +30,19 @@ def evaluate(
         int | None, typer.Option(help="Repeat the draws of an earlier evaluation.")
     ] = None,
     precision: options.Precision = None,
+    sandbox: options.Sandbox = "best-effort",
+    library_calls: options.LibraryCalls = True,
     json: options.Json = False,
 ) -> None:
     """Build, verify and time CANDIDATE against PROBLEM; exit code 1 if it is not accepted."""
     from kernelpro import api
-    from kernelpro.schema.config import CheckLevel, EvaluationConfig, Verdict
+    from kernelpro.schema.config import CheckLevel, EvaluationConfig, SandboxMode, Verdict
 
-    config = EvaluationConfig(verdict=choice(verdict, Verdict, "--verdict"))
+    config = EvaluationConfig(
+        verdict=choice(verdict, Verdict, "--verdict"),
+        sandbox=choice(sandbox, SandboxMode, "--sandbox"),
+        allow_library_calls=library_calls,
+    )
     level, allowed = choice(checks, CheckLevel, "--checks"), _precision(precision)
     with problem_speaks_aside():
         outcome = api.evaluate(

@@ -148,6 +148,13 @@ class Examination:
         self.findings.passed("result_reuse")
         self.findings.passed("poisoned_memory", "recycled memory was filled with NaN patterns")
 
+    def audit(self, *, allowed: bool) -> float:
+        """Share of a call in torch's own operators; fails where they are not ``allowed``."""
+        seen = self.subject.audit(0)
+        integrity.examine_operators(self.findings, seen, allowed=allowed)
+        self.stop_if_failed()
+        return seen.share
+
     def families_block(self, names: Sequence[str], when: str = "", set_index: int = 0) -> None:
         """One draw of each family, two a block, so that each answer outlives the next call."""
         expected = []

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from kernelpro.isolation.base import Block
+from kernelpro.isolation.base import Block, Operators
 from kernelpro.schema.outcome import IntegrityCheck
 from kernelpro.text import format_us, printable
 
@@ -38,6 +38,9 @@ CHECKS = {
 }
 """Id -> what passing means. Ids are part of the record: they may be added, never renamed."""
 
+LIBRARY_SHARE = 0.05
+"""Chosen. Share of a call's time in torch's own operators that is let through where they are
+forbidden: room for a scalar put together on the side, not for the work."""
 BACKGROUND_US = 2000.0
 """Chosen. CPU time that idle threads and processes may take between two blocks."""
 
@@ -106,6 +109,16 @@ def examine_block(findings: Findings, block: Block, *, first: bool) -> None:
     findings.decide("late_writes", late and f"outputs of calls {late} changed after the call")
     damaged = _calls(flags.get("guards_damaged"))
     findings.decide("guard_bands", damaged and f"written outside the inputs of calls {damaged}")
+
+
+def examine_operators(findings: Findings, seen: Operators, *, allowed: bool) -> None:
+    """Is the work done by torch's own operators? Reported always, a failure where forbidden."""
+    largest = sorted(seen.operators_us.items(), key=lambda item: -item[1])[:5]
+    told = f"{seen.share:.0%} of a call" + "".join(
+        f", {printable(name)} {format_us(us)}" for name, us in largest
+    )
+    forbidden = not allowed and seen.share > LIBRARY_SHARE
+    findings.decide("library_calls", f"{told}; none are allowed" if forbidden else "", told)
 
 
 def _examine_background(findings: Findings, flags: dict[str, Any]) -> None:

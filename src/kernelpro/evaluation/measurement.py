@@ -15,6 +15,7 @@ from kernelpro.evaluation import clocks, timing
 from kernelpro.evaluation.baselines import COMPILE, EAGER, Baselines, baseline_error
 from kernelpro.evaluation.expectation import Draw, Drawer, Expectation, to_cpu
 from kernelpro.evaluation.floor import Floor, confirmed, make_floor
+from kernelpro.evaluation.integrity import Findings
 from kernelpro.evaluation.record import Case
 from kernelpro.evaluation.second_look import Unrepeatable
 from kernelpro.evaluation.side import Side, SideFailed, attributed
@@ -121,8 +122,18 @@ class Measurement:
                     f"the baseline ran {disturbance:.2g}x slower than in an earlier evaluation: "
                     "the machine was busy, measure again before believing the speed-up"
                 )
+            if case.examination is not None:
+                self._note_steadiness(case.examination.findings, disturbance)
             with case.stage("integrity"), attributed(case.side):
                 self._conclude(case, match, eager)
+
+    @staticmethod
+    def _note_steadiness(findings: Findings, disturbance: float) -> None:
+        told = f"{disturbance:.2f} times the quickest of this session"
+        if disturbance > timing.DISTURBED:
+            findings.unknown("baseline_steady", f"{told}: the machine was busy")
+        else:
+            findings.passed("baseline_steady", told)
 
     def _compiled(self, timer: str) -> Side | None:
         """The compiled baseline's side, if it is wanted and can be had."""

@@ -192,6 +192,9 @@ class Referee:
                 except Unrepeatable:
                     case.examination.tally = Tally()
                     self._verify(case.examination, full=case.checks == "full")
+                allowed = self.config.allow_library_calls
+                if case.checks == "full" or not allowed:
+                    case.evidence["library_share"] = case.examination.audit(allowed=allowed)
         except SubjectFailure as failure:
             case.failure = failure
         case.evidence["families_skipped"] = dict(self.drawer.skipped)

@@ -145,6 +145,20 @@ class Block:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Operators:
+    """Torch's own operators in one call, as the subject's process saw it."""
+
+    call_us: float
+    operators_us: dict[str, float]
+    """By name, only operators that compute."""
+
+    @property
+    def share(self) -> float:
+        """Share of the call's time that is spent in them."""
+        return min(1.0, sum(self.operators_us.values()) / max(self.call_us, 1e-9))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TensorBytes:
     """One output tensor as bytes, copied out of the subject."""
 
@@ -185,6 +199,10 @@ class Subject(Protocol):
     def run(self, calls: Sequence[Call]) -> Block:
         """Run a block back to back, each call timed; outputs of all calls are kept until the
         next block, so that the referee can decide afterwards which to check."""
+        ...
+
+    def audit(self, slot: int) -> Operators:
+        """One more call on ``slot`` under watch: time in torch's own operators."""
         ...
 
     def read_outputs(self, call: int) -> Outputs:

@@ -17,7 +17,7 @@ from typing import Any
 
 import torch
 
-from kernelpro.isolation import guards, loading, timing
+from kernelpro.isolation import audit, guards, loading, timing
 from kernelpro.isolation.capture import Captured
 from kernelpro.isolation.identities import Identities
 from kernelpro.isolation.inputs import Slots, read_tensors
@@ -156,6 +156,12 @@ class Harness:
         self._background.mark()
         return {"digests": digests, "flags": flags}
 
+    def audit(self, slot: int) -> dict[str, Any]:
+        """One call on fresh inputs under watch, see ``audit``. Its answer is dropped."""
+        given = self._slots.give(slot, fresh=True)
+        with candidate_code("runtime_error"):
+            return audit.audit(self._call, given.arguments, self._device, self._timer.synchronize)
+
     def _findings(self, prints: list[list[bytes | None]]) -> dict[str, Any]:
         """State after a block, as JSON (see ``Block.flags``)."""
         return {
@@ -250,7 +256,7 @@ def candidate_code(kind: str) -> Iterator[None]:
 
 def own_modules() -> list[ModuleType]:
     """The modules whose functions and classes a candidate would gain from patching."""
-    names = ("capture", "child", "frames", "guards", "harness", "identities", "inputs", "loading",
-             "payload", "timing", "cuda_timing")  # fmt: skip
+    names = ("audit", "capture", "child", "frames", "guards", "harness", "identities", "inputs",
+             "loading", "payload", "timing", "cuda_timing")  # fmt: skip
     found = (sys.modules.get(f"kernelpro.isolation.{name}") for name in names)
     return [module for module in found if module is not None]

@@ -9,10 +9,11 @@ from typing import Any
 
 import torch
 
-from kernelpro.isolation.base import Sample, StateTensor
+from kernelpro.isolation.base import Operators, Sample, StateTensor
 
 MAX_ITEMS = 100_000
 MAX_TEXT = 16_000
+MAX_OPERATORS = 1000
 
 
 def items(value: Any) -> list[Any]:
@@ -43,6 +44,17 @@ def sample(data: Any) -> Sample:
         host_us=duration(data["host_us"]),
         device_us=None if device_us is None else duration(device_us),
         issue_us=None if issue_us is None else duration(issue_us),
+    )
+
+
+def operators(data: Any) -> Operators:
+    """A claimed audit."""
+    listed = data["operators_us"]
+    if not isinstance(listed, dict) or len(listed) > MAX_OPERATORS:
+        raise ValueError("expected operators")
+    return Operators(
+        call_us=duration(data["call_us"]),
+        operators_us={text(name)[:100]: duration(us) for name, us in listed.items()},
     )
 
 

@@ -24,6 +24,7 @@ from kernelpro.isolation.base import (
     Block,
     Call,
     Loaded,
+    Operators,
     Outputs,
     Subject,
     SubjectFailure,
@@ -47,7 +48,7 @@ from kernelpro.isolation.payload import (
 )
 from kernelpro.isolation.pool import POOL, visible
 from kernelpro.isolation.sandbox import Layers, SandboxPolicy
-from kernelpro.isolation.scratch import DiskQuota, make_scratch, remove_scratch
+from kernelpro.isolation.scratch import DiskFull, DiskQuota, make_scratch, remove_scratch
 from kernelpro.schema.outcome import Stage, Status
 
 HELLO_TIMEOUT_S = 60.0
@@ -67,10 +68,6 @@ def start_subject(job: SubjectJob) -> Subject:
             f"{sys.platform}. Use a Linux machine, container or VM"
         )
     return WorkerSubject(job)
-
-
-class DiskFull(Exception):
-    """The subject wrote more than its quota."""
 
 
 class WorkerSubject:
@@ -228,6 +225,13 @@ class WorkerSubject:
         digests = tuple(tuple(of_call) for of_call in self._digests)
         return Block(samples=samples, wall_us=wall_us, flags=flags, digests=digests,
                      started_s=started / 1e9)  # fmt: skip
+
+    def audit(self, slot: int) -> Operators:
+        """One more call on ``slot`` under watch: time in torch's own operators."""
+        self._deliver()
+        result = self._command("audit", Stage.RUN, slot=slot)
+        with self._checking(Stage.RUN):
+            return replies.operators(result)
 
     def read_outputs(self, call: int) -> Outputs:
         """Outputs of call number ``call`` of the last block, as they are now."""

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import linecache
+import os
 import traceback
 from types import TracebackType
+from typing import NoReturn
 
 from kernelpro.errors import KernelproError, UserError
 
@@ -23,7 +25,15 @@ class UserCode:
         self._remedy = remedy
 
     def __enter__(self) -> None:
-        return None
+        self._leave, owner = os._exit, os.getpid()
+
+        def refuse(status: int) -> NoReturn:
+            if os.getpid() != owner:
+                self._leave(status)
+            raise SystemExit(f"os._exit({status})")
+
+        # Nothing could be said after it; a forked child may leave.
+        os._exit = refuse
 
     def __exit__(
         self,
@@ -31,6 +41,7 @@ class UserCode:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        os._exit = self._leave
         if not isinstance(error, Exception | SystemExit) or isinstance(error, KernelproError):
             return
         raise UserError(self._message(error)) from error

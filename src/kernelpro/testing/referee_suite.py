@@ -2,10 +2,11 @@
 what each file says is acceptable.
 
 A case is one candidate file whose first comment lines are ``# key: value``: ``task`` (a problem
-under ``exploits/tasks``), ``accept`` (statuses), ``idea``, and where needed ``at_most`` (a speed-up
-that an accepted case may not exceed), ``timeouts: short``, ``devices``, ``needs`` (a module) and
-``pace: fast`` (part of the quick selection). Besides the verdict, the traps in ``traps`` must stay
-untouched. Files are never imported here.
+under ``exploits/tasks``), ``accept`` (statuses), ``idea``, and where needed ``at_most`` (a
+speed-up that an accepted case may not exceed), ``check`` (the integrity check that must catch
+it), ``timeouts: short``, ``library: no`` (library calls are forbidden), ``devices``, ``needs``
+(a module) and ``pace: fast`` (part of the quick selection). Besides the verdict, the traps in
+``traps`` must stay untouched. Files are never imported here.
 """
 
 from __future__ import annotations
@@ -30,14 +31,16 @@ from kernelpro.testing.traps import Traps
 FOLDER = Path(__file__).parent
 TASKS = FOLDER / "exploits" / "tasks"
 Kind = Literal["exploits", "honest"]
-KEYS = {"task", "accept", "idea", "at_most", "timeouts", "devices", "needs", "pace"}
+KEYS = {"task", "accept", "idea", "at_most", "check", "timeouts", "library", "devices", "needs",
+        "pace"}  # fmt: skip
 
 QUICK = EvaluationConfig(
     timing_rounds=4, samples_per_round=4, min_time_ms=8.0, max_time_s=0.6, target_ci=0.2,
     build_timeout_s=120.0, run_timeout_s=30.0, compile_baseline=False,
 )  # fmt: skip
 """All checks, little timing: verdicts are what is looked at here."""
-SHORT = dataclasses.replace(QUICK, build_timeout_s=5.0, run_timeout_s=3.0)
+SHORT_BUILD_S, SHORT_RUN_S = 5.0, 3.0
+"""Deadlines of cases that never end."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,7 +55,9 @@ class Case:
     idea: str
     devices: tuple[str, ...]
     at_most: float | None = None
+    check: str = ""
     short: bool = False
+    library: bool = True
     needs: str = ""
     fast: bool = False
 
@@ -102,6 +107,7 @@ def parse(path: Path, kind: Kind) -> Case:
     return Case(
         name=path.stem, kind=kind, source=source, task=head["task"], accept=accept,
         idea=head.get("idea", ""), at_most=float(head["at_most"]) if "at_most" in head else None,
+        check=head.get("check", ""), library=head.get("library") != "no",
         short=head.get("timeouts") == "short", needs=head.get("needs", ""),
         fast=head.get("pace") == "fast",
         devices=tuple(head["devices"].split()) if "devices" in head else (*own, "cuda"),
@@ -118,7 +124,7 @@ class Suite:
         self._cache = cache_root
         self._traps = traps
         self._config = config
-        self._referees: dict[tuple[str, bool], Referee] = {}
+        self._referees: dict[tuple[str, bool, bool], Referee] = {}
         self._stack = ExitStack()
 
     def __enter__(self) -> Suite:
@@ -128,16 +134,17 @@ class Suite:
         self._stack.close()
 
     def referee(self, case: Case) -> Referee:
-        """The referee of a case's task."""
-        key = (case.task, case.short)
+        """The referee of a case's task, with what the case asks for."""
+        key = (case.task, case.short, case.library)
         if key not in self._referees:
-            short = dataclasses.replace(
-                self._config, build_timeout_s=SHORT.build_timeout_s,
-                run_timeout_s=SHORT.run_timeout_s,
-            )  # fmt: skip
+            config = dataclasses.replace(self._config, allow_library_calls=case.library)
+            if case.short:
+                config = dataclasses.replace(
+                    config, build_timeout_s=SHORT_BUILD_S, run_timeout_s=SHORT_RUN_S
+                )
             made = Referee(
-                load_problem(TASKS / f"{case.task}.py"), self._device,
-                short if case.short else self._config, cache_root=self._cache,
+                load_problem(TASKS / f"{case.task}.py"), self._device, config,
+                cache_root=self._cache,
             )  # fmt: skip
             self._referees[key] = self._stack.enter_context(made)
         return self._referees[key]
@@ -177,9 +184,13 @@ def verdict(case: Case, outcome: Outcome) -> str:
     status = outcome.status.value
     if status not in case.accept:
         return f"{status} is not among {', '.join(case.accept)}: {outcome.message[:300]}"
-    if case.at_most is not None and (outcome.speedup or 0.0) > case.at_most:
-        return f"a speed-up of {outcome.speedup:.3g} for a candidate that is no quicker"
-    if outcome.ok and any(check.passed is False for check in outcome.integrity):
+    failed = [check.check for check in outcome.integrity if check.passed is False]
+    if case.check and case.check not in failed:
+        return f"caught by {failed or status} instead of by {case.check}"
+    surely = outcome.speedup_ci95[0] if outcome.speedup_ci95 is not None else 0.0
+    if case.at_most is not None and surely > case.at_most:
+        return f"a speed-up of at least {surely:.3g} for a candidate that is no quicker"
+    if outcome.ok and failed:
         return "accepted with a failed check"
     return ""
 

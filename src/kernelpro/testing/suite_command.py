@@ -43,7 +43,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     started = time.perf_counter()
     with (
         tempfile.TemporaryDirectory(prefix="kernelpro-suite-") as cache,
-        Traps() as traps,
+        tempfile.TemporaryDirectory(prefix="kernelpro-suite-") as own,
+        Traps(Path(own)) as traps,
         Suite(device, cache_root=Path(cache), traps=traps) as suite,
     ):
         results = list(referee_suite.run_all(suite, chosen, _show))

@@ -32,11 +32,14 @@ class State(NamedTuple):
 class Traps:
     """A context manager. Only one can be set on a machine at a time."""
 
-    def __init__(self) -> None:
+    def __init__(self, own: Path) -> None:
+        """own: an empty folder; temporary files are made there, so that others' do not count."""
+        self._own = own
+        self._outer: str | None = None
         self._listener = socket.socket()
-        self._connections = 0
 
     def __enter__(self) -> Traps:
+        self._outer, tempfile.tempdir = tempfile.tempdir, str(self._own)
         shutil.rmtree(CANARY, ignore_errors=True)
         CANARY.mkdir(mode=0o777)
         (CANARY / "secret.txt").write_text(TOKEN)
@@ -54,13 +57,14 @@ class Traps:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        tempfile.tempdir = self._outer
         self._listener.close()
         os.environ.pop("KERNELPRO_CANARY_TOKEN", None)
         shutil.rmtree(CANARY, ignore_errors=True)
 
     def state(self) -> State:
         """Now, between two evaluations."""
-        folders = Path(tempfile.gettempdir()).glob("kernelpro-subject-*")
+        folders = self._own.iterdir()
         return State(len(os.listdir("/proc/self/fd")), frozenset(p.name for p in folders))  # noqa: PTH208
 
     def sprung(self, before: State) -> str:

@@ -1,6 +1,7 @@
 # task: linear
 # accept: ok
 # idea: the reference's own code
+# pace: fast
 import torch
 
 

@@ -1,6 +1,7 @@
 # task: linear
 # accept: ok
 # idea: C++ through kernelpro.inline
+# pace: fast
 # devices: cpu
 import torch
 from kernelpro import inline
