@@ -32,6 +32,11 @@ $(VENV)/.local-model: $(VENV)/.dev
 
 local-model: $(VENV)/.local-model ## A small language model for the slow tests of the writers
 
+# Another 220 MB that only the slow tests of the executors need: Ray, and submitit.
+$(VENV)/.clusters: $(VENV)/.dev
+	PYTHON="$(PYTHON)" VENV="$(VENV)" TORCH="$(TORCH)" bash scripts/setup.sh ray,slurm
+	@touch $@
+
 demo: $(VENV)/.run ## Optimise one example end to end and name the report (no GPU or key needed)
 	$(BIN)/kernelpro optimize examples/rms_norm.py --evaluations 12
 
@@ -41,7 +46,7 @@ check: setup ## Format, lint, strict types, architecture, fast tests, docs check
 	$(BIN)/mypy
 	$(BIN)/python -m pytest -q -m "not slow" -n 2
 
-test: setup local-model ## Every test this machine can run
+test: setup local-model $(VENV)/.clusters ## Every test this machine can run
 	$(BIN)/python -m pytest -q -n 2
 
 format: setup ## Format and fix what ruff can
