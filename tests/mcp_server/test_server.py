@@ -174,12 +174,16 @@ def server_command(runs: Path) -> list[str]:
     return [sys.executable, "-m", "kernelpro", "mcp", "--runs", str(runs)]
 
 
-def test_over_stdio(runs):
+def test_over_stdio(runs, tmp_path):
+    noisy = tmp_path / "noisy.py"
+    noisy.write_text("print('{\"not\": \"protocol\"}' * 99, flush=True)\nraise OSError('gone')\n")
     command, *arguments = server_command(runs)
     parameters = StdioServerParameters(command=command, args=arguments, env=dict(os.environ))
 
     async def scene() -> None:
         async with Client(stdio_client(parameters)) as client:
+            # What a problem prints must not end up between the messages.
+            assert "gone" in await refused(client, "start_run", problem=str(noisy), device="cpu")
             asked = await call(client, "ask")
             told = await call(client, "tell", candidate=BROKEN,
                               request=asked["requests"][0]["request"])  # fmt: skip

@@ -118,6 +118,6 @@ class TooLong(Rejected):
 
 
 def estimate_tokens(text: str) -> int:
-    """About how many tokens ``text`` is: a token per 3.2 bytes, on the safe side for source code
-    (measured with common tokenizers: 3.2 to 4.2 bytes of English, Python and C++ per token)."""
+    """About how many tokens ``text`` is: one per 3.2 bytes (chosen: common tokenizers make one of
+    3 to 4 bytes of English, Python and C++)."""
     return int(len(text.encode("utf-8", "replace")) / 3.2) + 1

@@ -89,7 +89,7 @@ def request_text(request: ProposalRequest) -> str:
 
 
 _FRAME_TOKENS = 400
-"""What templates and the device's line add to the parts (measured: about 300)."""
+"""What templates and the device's line add to the parts (chosen: they are about 200)."""
 
 
 def _parts(

@@ -38,6 +38,9 @@ Render = Callable[[int], Prompt]
 """The prompt within a limit of estimated tokens."""
 
 SHRINK = 0.6
+MARGIN = 1.3
+"""What is set aside for a prompt, over the estimate of its tokens (chosen: dense code and other
+alphabets have more tokens per byte)."""
 BREAKS = 2
 """Replies that broke off, or services given up, before a call fails for good (chosen)."""
 LEAST_PROMPT_TOKENS = 600
@@ -120,7 +123,7 @@ class Call:
 
     def _paid(self, request: ChatRequest) -> ChatReply:
         """One exchange with the model, within the budget and on record however it ends."""
-        given = estimate_tokens(request.text())
+        given = int(estimate_tokens(request.text()) * MARGIN)
         most = given + request.max_tokens
         most_usd = self.model.cost_usd(given, request.max_tokens)
         self.desk.books.reserve(most, most_usd)
