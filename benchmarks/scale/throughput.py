@@ -2,11 +2,13 @@
 
     python benchmarks/scale/throughput.py --out benchmarks/results/scale.json
 
-Three measurements, none of which needs a GPU; nothing here times a kernel.
+Four measurements, none of which needs a GPU; nothing here times a kernel.
 
 * ``workers``: worker processes of the local executor, jobs that sleep (so that two workers do not
   compete for cores): evaluations per second with 1 and with 2 workers.
 * ``spool``: the same over a folder, with ``kernelpro worker`` processes.
+* ``busy``: the share of time that one worker is busy in a run with a writer that answers at once
+  and simulated evaluations of one second.
 * ``controller``: a whole campaign (search, writer, store, index) on 1,000 simulated workers whose
   jobs take five seconds: results per second that one controller records.
 """
@@ -30,17 +32,22 @@ from kernelpro.executors.base import Executor, Job
 from kernelpro.executors.crew import Crew
 from kernelpro.executors.local import local_crew
 from kernelpro.executors.spool import SpoolExecutor
+from kernelpro.loop.elsewhere import SIMULATED, assemble_with, prepare_with
+from kernelpro.loop.run import start_run
 from kernelpro.proposers.base import PROPOSERS
 from kernelpro.schema.candidate import Proposal
 from kernelpro.schema.config import Budget, RunConfig
 from kernelpro.schema.problem import Problem
 from kernelpro.schema.proposal_request import ProposalRequest
 from kernelpro.schema.usage import Usage
+from kernelpro.store.sqlite import RunStore
 from kernelpro.testing.simulated_fleet import Fleet
+from kernelpro.views.utilisation_view import usage_of, utilisation_view
 
 JOB_S = 0.1
 """A simulated evaluation on a worker process. Real ones take seconds: what the executor adds per
 job weighs more here than it ever would."""
+BUSY_JOB_S = 1.0
 FLEET_JOB_S = 5.0
 SOURCE = (
     "class ModelNew:\n    def forward(self, x):\n        return x\n" + "# a line of code\n" * 200
@@ -98,9 +105,27 @@ def spool_rates(root: Path, count: int) -> dict[str, float]:
     return found
 
 
+def busy_share(root: Path, evaluations: int) -> float | None:
+    """Of one worker in one run, as the utilisation view computes it."""
+    source = f"class Model: ...\nSIMULATED_SECONDS = {BUSY_JOB_S}\n"
+    problem = Problem(name="busy", source=source, source_hash="sha256:busy")
+    config = RunConfig(
+        device="auto", writer="benchmark", parallel=3, finalists=1,
+        budget=Budget(evaluations=evaluations), search="best-of-n",
+    )  # fmt: skip
+    crew = local_crew(["cpu"], cache_root=root, overlaps=True)
+    with contextlib.closing(crew):
+        crew.submit(_job("warm", 0.1)).result()
+        result = start_run(
+            problem, config, runs_root=root, cache_root=root,
+            prepare=prepare_with(crew, SIMULATED), assemble=assemble_with(crew, SIMULATED),
+        )  # fmt: skip
+    with RunStore.open(result.folder) as store:
+        return utilisation_view([usage_of(store)]).busy_share
+
+
 def controller(root: Path, workers: int, runs: int, evaluations: int) -> dict[str, object]:
     """One campaign on ``workers`` simulated workers; what its controller recorded per second."""
-    PROPOSERS.add("benchmark", Writer)
     problems = [
         Problem(name=f"p{n}", source=f"class Model: ...\n# {n}\n", source_hash=f"sha256:{n}")
         for n in range(runs)
@@ -135,15 +160,18 @@ def _job(name: str, seconds: float) -> Job:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--jobs", type=int, default=150, help="per worker")
+    parser.add_argument("--busy", type=int, default=40, help="evaluations of the busy run")
     parser.add_argument("--workers", type=int, default=1000, help="simulated")
     parser.add_argument("--runs", type=int, default=50)
     parser.add_argument("--evaluations", type=int, default=200, help="per run")
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
     load_before = os.getloadavg()[0]
+    PROPOSERS.add("benchmark", Writer)
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder)
         local, spool = local_rates(root, options.jobs), spool_rates(root, options.jobs)
+        busy = busy_share(root, options.busy)
         fleet = controller(root, options.workers, options.runs, options.evaluations)
     result = {
         "command": "python benchmarks/scale/throughput.py " + " ".join(
@@ -157,6 +185,7 @@ def main() -> None:
         "local_gain_1_to_2": round(local["2"] / local["1"], 3),
         "spool_jobs_per_s": {k: round(v, 2) for k, v in spool.items()},
         "spool_gain_1_to_2": round(spool["2"] / spool["1"], 3),
+        "busy_share_of_one_worker": None if busy is None else round(busy, 4),
         "controller": fleet,
     }  # fmt: skip
     text = json.dumps(result, indent=2)
