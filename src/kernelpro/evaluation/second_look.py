@@ -3,8 +3,9 @@
 Two things other than reduced precision give a slightly inexact answer: torch's own operators that
 round differently in a subject's process than in the referee's (another dispatch, other threads),
 and a process that was disturbed once (seen: MKL's lazy choice of a kernel raced with itself, and
-the first ``torch.log`` of a process was off by 2^-15; ``isolation.vector_math`` prevents that one). A kernel that computes in TF32 or half does neither: eager is
-exact where it runs, and the same inputs give the same coarse answer again.
+the first ``torch.log`` of a process was off by 2^-15; ``isolation.vector_math`` prevents that
+one). A kernel that computes in TF32 or half does neither: eager is exact where it runs, and the
+same inputs give the same coarse answer again.
 """
 
 from __future__ import annotations
