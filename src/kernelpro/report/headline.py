@@ -39,8 +39,9 @@ def result(run: Run, summary: RunSummary) -> Markup:
 def _number(summary: RunSummary) -> Markup:
     if summary.speedup is None:
         return element("p", "–", class_="figure none", aria_hidden="true")
+    doubtful = summary.keep_eager or summary.loose
     return element("p", f"{summary.speedup:.2f}", element("span", "×"),
-                   class_="figure none" if summary.keep_eager else "figure")  # fmt: skip
+                   class_="figure none" if doubtful else "figure")  # fmt: skip
 
 
 def _sentence(summary: RunSummary) -> Child:
@@ -59,9 +60,10 @@ def _sentence(summary: RunSummary) -> Child:
         role = "The nearest miss is "
     else:
         compiled = f", and {times(ratio)} as fast as torch.compile" if ratio else ""
-        roughly = ", roughly," if summary.loose else ""
-        first = f"as fast as eager PyTorch{roughly} {where}{interval}{compiled}."
-        role = "The winner is "
+        first = f"as fast as eager PyTorch {where}{interval}{compiled}."
+        if summary.loose:
+            first = f"as fast as eager PyTorch {where}, very roughly{interval}{compiled}."
+        role = "The winner is " if summary.state == "stopped" else "The best so far is "
     checks = f"{summary.checks_passed} integrity checks passed" + (
         f", {summary.checks_not_run} could not be run" if summary.checks_not_run else ""
     )
@@ -107,6 +109,9 @@ def _bars(run: Run, summary: RunSummary) -> Child:
     ]  # fmt: skip
     note = None
     if floor is not None and mark is not None:
-        note = element("p", f"The thin mark is the attainable limit of this device for this "
-                       f"problem, {duration(floor)}.", class_="quiet")  # fmt: skip
+        said = (f"The thin mark is the attainable limit of this device for this problem, "
+                f"{duration(floor)}.")  # fmt: skip
+        if summary.latency_us is not None and summary.latency_us < floor:
+            said += " What is faster finds its data in cache from the call before."
+        note = element("p", said, class_="quiet")
     return join((element("dl", drawn, class_="bars"), note))

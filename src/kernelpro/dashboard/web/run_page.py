@@ -46,8 +46,8 @@ def run_page(started: RunStarted | None, run_id: str) -> str:
     )
     body = element(
         "main", head,
-        _part("headline", None, "Result"),
-        _part("meters", None, "Budget"),
+        element("div", _part("headline", None, "Result"), _part("meters", None, "Budget"),
+                class_="lead"),
         _tree(),
         element("div",
                 _part("progress", "Best so far", "Best so far"),

@@ -36,7 +36,6 @@ async function renewTree() {
   if (first) {
     first = false;
     fromHash();
-    if (location.hash) byId("tree").scrollIntoView({ block: "center" });
   }
 }
 
@@ -52,6 +51,9 @@ async function renew() {
   const began = performance.now();
   await Promise.all([renewTree(), attempts.renew(), renewPart(parts[0])]); // what is looked at first
   await Promise.all(parts.slice(1).map(renewPart));
+  if (!main.dataset.renewed && location.hash && scrollY < 10) {
+    byId("tree").scrollIntoView({ block: "center" }); // now that nothing above it moves any more
+  }
   main.dataset.renewed = String(Number(main.dataset.renewed || 0) + 1);
   pause = Math.max(400, 2 * (performance.now() - began));
   await new Promise((done) => setTimeout(done, pause));

@@ -34,7 +34,9 @@ export class Tree {
     this.high = speeds.reduce((a, b) => Math.max(a, b), -Infinity);
     if (!this.view || !this.touched) this.fit(); else this.draw();
     this.frame.dataset.nodes = data.ids.length;
-    this.frame.parentElement.style.height = `${clamp(data.rows * ROW * 1.3 + 48, 240, 600)}px`;
+    const height = clamp(data.rows * ROW * 1.3 + 48, 240, 600);
+    this.frame.parentElement.style.height = `${height}px`;
+    this.frame.style.minHeight = `${Math.min(height, 380)}px`; // what counts on a phone
   }
 
   fit() {
