@@ -120,18 +120,19 @@ class ClosedWriter:
     def __init__(self, writer: Proposer, known: frozenset[str]) -> None:
         self._writer = writer
         self._known = known
+        self._passed_over: set[str] = set()
 
     def propose(self, request: ProposalRequest) -> Proposal | None:
         """The writer's first proposal that is in the set; None when it has no other."""
-        passed_over: set[str] = set()
         while True:
-            seen = request.seen_hashes | passed_over
+            seen = request.seen_hashes | self._passed_over
             proposal = self._writer.propose(dataclasses.replace(request, seen_hashes=seen))
-            if proposal is None or content_hash(proposal.source) in self._known:
-                return proposal
-            if content_hash(proposal.source) in passed_over:
+            if proposal is None:
                 return None
-            passed_over.add(content_hash(proposal.source))
+            source_hash = content_hash(proposal.source)
+            if source_hash in self._known or source_hash in seen:
+                return proposal
+            self._passed_over.add(source_hash)
 
     def usage(self) -> tuple[Usage, ...]:
         """Of the writer."""

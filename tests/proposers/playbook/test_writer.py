@@ -176,7 +176,7 @@ def test_a_stranger_as_parent_restarts_from_the_recipes(
 
 
 def test_nothing_native_means_nothing_proposed() -> None:
-    given = problem("return torch.cumsum(x, 0)", "x = torch.randn(4, 4)")
+    given = problem("return torch.sort(x, 0).values", "x = torch.randn(4, 4)")
     task = (given, export_graphs(given))
     assert PlaybookWriter().propose(_request(task)) is None
 

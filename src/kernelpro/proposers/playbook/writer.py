@@ -56,6 +56,8 @@ class PlaybookWriter:
         if start not in START:
             raise UserError(f"playbook:{start} is not known; there are {', '.join(START)}")
         self._start = start
+        self._task: Task | None = None
+        """Of the last request: its plans serve the next one on the same problem."""
         self._hashes: dict[tuple[str, int, object], str | None] = {}
         """Source hash by problem, cores and settings: what was tried need not be written again."""
 
@@ -65,7 +67,7 @@ class PlaybookWriter:
             return None
         module, _, name = BACKENDS[request.device.kind].partition(":")
         backend: Backend = getattr(importlib.import_module(module), name)()
-        task = Task(request.problem, request.graphs, request.device, request.peaks)
+        task = self._task_of(request)
         base = _settings(request.parent, backend)
         for variant in self._variants(request, base, backend, task):
             source = self._fresh(request, backend, task, variant.knobs)
@@ -83,6 +85,13 @@ class PlaybookWriter:
     def usage(self) -> tuple[Usage, ...]:
         """The playbook costs nothing."""
         return ()
+
+    def _task_of(self, request: ProposalRequest) -> Task:
+        task = Task(request.problem, request.graphs, request.device, request.peaks)
+        if self._task != task:
+            self._task = task
+        assert self._task is not None
+        return self._task
 
     def _fresh(
         self, request: ProposalRequest, backend: Backend, task: Task, knobs: object

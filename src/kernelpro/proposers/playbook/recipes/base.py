@@ -30,7 +30,9 @@ class Task:
     graphs: tuple[Graph, ...]
     device: Device
     peaks: Peaks
-    _plans: dict[Grouping, tuple[Plan, ...]] = field(default_factory=dict, repr=False)
+    _plans: dict[Grouping, tuple[Plan, ...]] = field(
+        default_factory=dict, repr=False, compare=False
+    )
 
     def plans(self, grouping: Grouping) -> tuple[Plan, ...]:
         """One plan per input set; raises ``Unplannable``."""
