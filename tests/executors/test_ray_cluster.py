@@ -23,8 +23,14 @@ from kernelpro.campaign.campaign import Campaign
 from kernelpro.errors import MachineError, UserError
 from kernelpro.executors.base import Job, open_executor
 from kernelpro.executors.crew import Crew
+from kernelpro.hardware.base import probe
 from kernelpro.loop.jobs import unpack
+from kernelpro.problems.loader import load_problem
 from kernelpro.proposers.base import PROPOSERS
+from kernelpro.schema.codec import dumps
+from kernelpro.schema.config import RunConfig
+from kernelpro.schema.event import RunStarted
+from kernelpro.schema.hardware import Peaks
 from kernelpro.testing.simulated_fleet import Fleet
 
 from .work import job
@@ -109,37 +115,40 @@ def test_two_hundred_evaluations_with_actors_killed_and_a_node_lost(
     assert [e.speedup for e in wild] == [e.speedup for e in calm]
 
 
-def test_builds_are_tasks_on_cores_and_their_files_come_back(cluster: Any, tmp_path: Path) -> None:
-    from kernelpro.loop.elsewhere import Elsewhere, prepare_with
-    from kernelpro.problems.loader import load_problem
-    from kernelpro.proposers.playbook import PlaybookWriter
-    from kernelpro.schema.candidate import Candidate
-    from kernelpro.schema.config import RunConfig
-    from kernelpro.schema.proposal_request import ProposalRequest
-    from kernelpro.schema.search import Ask, Decision
-    from kernelpro.text import content_hash
+CANDIDATE = """
+import torch
+from kernelpro import inline
 
+module = inline.cpp('extern "C" void one(float* x) { *x = 1.0f; }')
+
+
+class ModelNew(torch.nn.Module):
+    def __init__(self, features):
+        super().__init__()
+
+    def forward(self, x):
+        return x
+"""
+
+
+def test_builds_are_tasks_on_cores_and_their_files_come_back(cluster: Any, tmp_path: Path) -> None:
     example = Path(__file__).parents[2] / "examples" / "rms_norm.py"
-    with ray_crew(cluster, tmp_path / "there", ",builders=1") as crew:
-        prepare = prepare_with(crew)
-        started = prepare(load_problem(example), RunConfig(device="auto"), "run", tmp_path)
-        request = ProposalRequest(
-            ask=Ask(id=1, parent_id=None, mode="initial", decision=Decision()),
-            problem=started.problem, graphs=started.graphs, device=started.device,
-            peaks=started.peaks, parent=None,
-        )  # fmt: skip
-        proposal = PlaybookWriter().propose(request)
-        assert proposal is not None
-        candidate = Candidate(
-            id="n0001", parent_id=None, source_hash=content_hash(proposal.source),
-            proposal=proposal,
-        )  # fmt: skip
-        build: Job = Elsewhere(crew, started)._build(candidate)
+    started = RunStarted(
+        run_id="run", problem=load_problem(example), graphs=(), config=RunConfig(device="cpu"),
+        device=probe("cpu"), peaks=Peaks(copy_gb_s=1.0, flops={}, source="estimated"),
+    )  # fmt: skip
+    build = Job(
+        id="run-build", kind="build", share="run", pool="cpu",
+        payload={"started": dumps(started), "source": CANDIDATE, "carry": True},
+    )  # fmt: skip
+    with ray_crew(cluster, tmp_path / "there", ",builders=1,workers=1") as crew:
+        assert crew.builds == "carried"
         timed = crew.submit(build).result(START_S)
         assert timed.result.place.worker == "task#0"
         assert timed.result.value["said"] == ""
-        unpack(timed.result.value["files"], tmp_path / "here")
-        assert any(p.suffix == ".so" for p in (tmp_path / "here").iterdir())
+    unpack(timed.result.value["files"], tmp_path / "here")
+    assert [p.suffix for p in sorted((tmp_path / "here").glob("*.so"))] == [".so"]
+    assert str(tmp_path / "here") in (tmp_path / "here" / "manifest.jsonl").read_text()
 
 
 def test_a_cluster_that_is_not_there_and_one_without_gpus(cluster: Any, tmp_path: Path) -> None:
