@@ -174,6 +174,18 @@ def test_builds_go_to_builders_and_without_any_to_the_devices() -> None:
     crew.close()
 
 
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_a_fault_in_the_crew_itself_leaves_nobody_waiting() -> None:
+    class Faulty(Slot):
+        def start(self, text: str, attempt: int) -> Future[str]:
+            raise ZeroDivisionError
+
+    crew = Crew("test", [Faulty("w")], overlaps=True)
+    with pytest.raises(MachineError, match="r-1 will not be done: the thread"):
+        crew.submit(job()).result(30)
+    crew.close()
+
+
 def test_a_place_is_on_record() -> None:
     assert PLACE.model == "M"
     with pytest.raises(ValueError, match="a job's id"):

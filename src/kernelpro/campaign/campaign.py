@@ -7,7 +7,6 @@ from its index and the runs' own records; nothing that was recorded is measured 
 from __future__ import annotations
 
 import contextlib
-import json
 import re
 import secrets
 import time
@@ -190,12 +189,12 @@ class _Work:
 
 
 def _write_live(folder: Path, executor: Executor) -> None:
-    """For whoever looks from outside; a disk that is full must not end the campaign."""
-    state = {
-        "at": time.time(), "executor": executor.name,
-        "capacity": executor.capacity()._asdict(), "health": executor.health()._asdict(),
-    }  # fmt: skip
+    """For whoever looks from outside; a disk that is full or away must not end the campaign."""
     partial = folder / f"{LIVE}.new"
     with contextlib.suppress(OSError):
-        partial.write_text(json.dumps(json.loads(dumps(state))), encoding="utf-8")
+        state = {
+            "at": time.time(), "executor": executor.name,
+            "capacity": executor.capacity()._asdict(), "health": executor.health()._asdict(),
+        }  # fmt: skip
+        partial.write_text(dumps(state), encoding="utf-8")
         partial.replace(folder / LIVE)

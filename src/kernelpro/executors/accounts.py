@@ -132,6 +132,11 @@ class Accounts:
         for job_id in self.open_ids():
             self.fail(job_id, KeyboardInterrupt())
 
+    def abandon(self, reason: str) -> None:
+        """End every open job with ``MachineError``."""
+        for job_id in self.open_ids():
+            self.fail(job_id, MachineError(f"{job_id} will not be done: {reason}"))
+
     def _answer(self, known: _Open, result: JobResult) -> Delivery:
         if result.error is None:
             self._close(known)

@@ -87,7 +87,7 @@ class Crew:
         self._problems: deque[str] = deque(maxlen=50)
         self._events: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
         self._closing = False
-        self._thread = threading.Thread(target=self._work, name=f"crew-{name}", daemon=True)
+        self._thread = threading.Thread(target=self._run, name=f"crew-{name}", daemon=True)
         self._thread.start()
         for seat in self._seats:
             self._events.put(partial(self._open, seat))
@@ -135,6 +135,13 @@ class Crew:
         self._on_close()
 
     # Below: the crew's own thread only.
+
+    def _run(self) -> None:
+        try:
+            self._work()
+        finally:
+            if not self._closing:  # a fault of this program: nobody must wait for ever
+                self.accounts.abandon(f"the thread of the executor {self.name} has ended")
 
     def _work(self) -> None:
         due = time.monotonic() + self._tick_s

@@ -102,7 +102,7 @@ class SpoolExecutor:
         self._lock = threading.RLock()
         self._stopping = threading.Event()
         self._adopt()
-        self._thread = threading.Thread(target=self._work, name=f"spool-{name}", daemon=True)
+        self._thread = threading.Thread(target=self._run, name=f"spool-{name}", daemon=True)
         self._thread.start()
 
     def submit(self, job: Job) -> Future[Timed]:
@@ -175,6 +175,13 @@ class SpoolExecutor:
             self._published[claim.file.job_id] = now
             self._order = max(self._order, claim.file.order)
 
+    def _run(self) -> None:
+        try:
+            self._work()
+        finally:
+            if not self._stopping.is_set():  # a fault of this program: nobody must wait for ever
+                self.accounts.abandon(f"the thread of the executor {self.name} has ended")
+
     def _work(self) -> None:
         slow_due = 0.0
         while not self._stopping.wait(POLL_S):
@@ -196,10 +203,10 @@ class SpoolExecutor:
                 text = path.read_text("utf-8", errors="replace")
             except OSError:  # gone, or not readable yet: it is listed again
                 continue
+            if not self._settled(path, text):
+                continue
             delivery = self.accounts.deliver(text)
             job_id = delivery.job_id
-            if delivery.verdict == "corrupt" and not self._settled(path):
-                continue
             adopted = job_id in self._published and job_id not in self._jobs
             if job_id is not None and (delivery.verdict == "counted" or adopted):
                 self.folder.keep(path, job_id)
@@ -213,12 +220,15 @@ class SpoolExecutor:
                 self._queue.served(self._jobs[job_id].job, seconds)
                 self._after(job_id, retry=delivery.verdict == "retry")
 
-    def _settled(self, path: Path) -> bool:
+    def _settled(self, path: Path, text: str) -> bool:
         """False while a damaged file may still be in the making."""
-        first_seen = self._doubtful.setdefault(path.name, time.monotonic())
-        if time.monotonic() - first_seen < SETTLE_S:
-            return False
-        del self._doubtful[path.name]
+        try:
+            unseal(JobResult, text)
+        except Rejected:
+            first_seen = self._doubtful.setdefault(path.name, time.monotonic())
+            if time.monotonic() - first_seen < SETTLE_S:
+                return False
+        self._doubtful.pop(path.name, None)
         return True
 
     def _after(self, job_id: str, *, retry: bool) -> None:

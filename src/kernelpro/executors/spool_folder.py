@@ -156,14 +156,17 @@ class SpoolFolder:
         move(path, self.root / "counted" / f"{job_id}.result")
 
     def kept(self, job_id: str) -> str | None:
-        """The counted result of a job, None if there is none."""
-        return _read(self.root / "counted" / f"{job_id}.result")
+        """The counted result of a job, None if there is none that can be read."""
+        with contextlib.suppress(OSError):
+            return _read(self.root / "counted" / f"{job_id}.result")
+        return None
 
     def forget(self, prefix: str) -> None:
-        """Drop the counted results whose job's id begins with ``prefix``."""
-        for name in self._names("counted"):
-            if name.startswith(prefix):
-                (self.root / "counted" / name).unlink(missing_ok=True)
+        """Drop the counted results whose job's id begins with ``prefix``, as far as possible."""
+        with contextlib.suppress(OSError):
+            for name in self._names("counted"):
+                if name.startswith(prefix):
+                    (self.root / "counted" / name).unlink(missing_ok=True)
 
     def reject(self, path: Path, reason: str) -> None:
         """Set a file aside with the reason beside it."""
