@@ -68,8 +68,10 @@ def compare_energy(
     if isinstance(found, Missing):
         raise MachineError(f"The energy was not measured: {found.reason}")
     comparison, trace = found
-    named = EAGER if problem is None else str(first)
-    return EnergyReport(named, str(second), trace.meter, trace.device, comparison, trace)
+    named = EAGER if problem is None else _name(first, "first")
+    return EnergyReport(
+        named, _name(second, "second"), trace.meter, trace.device, comparison, trace
+    )
 
 
 def replay_energy(trace: Path | str) -> EnergyReport:
@@ -121,6 +123,11 @@ def write_trace(trace: Trace, path: Path | str) -> Path:
     except OSError as error:
         raise MachineError(f"The trace could not be written to {target}: {error}") from error
     return target
+
+
+def _name(candidate: Path | str, otherwise: str) -> str:
+    """A file's name; ``otherwise`` for a candidate given as text."""
+    return otherwise if "\n" in str(candidate) else str(candidate)
 
 
 def _checked(window_s: float) -> float:

@@ -11,12 +11,13 @@ from kernelpro.diagnosis.evidence import value
 from kernelpro.diagnosis.ledger import Ledger
 from kernelpro.diagnosis.rank import Placed, at_roofline, order
 from kernelpro.diagnosis.roofline import NOT_CLASSIFIED, total_us, with_stage1
-from kernelpro.diagnosis.tools import TOOLS
+from kernelpro.diagnosis.tools import ENERGY_TOOLS, TOOLS, load_tool
 from kernelpro.schema.finding import Diagnosis, Finding, KernelDiagnosis
 from kernelpro.schema.graph import Graph
 from kernelpro.schema.hardware import Device, DeviceKind, Peaks
 from kernelpro.schema.outcome import Outcome
 from kernelpro.schema.profile import KernelProfile, Profile
+from kernelpro.schema.search import Objective
 
 WHOLE_CALL = "whole call"
 """Name of the stand-in kernel of a profile that has only system-level evidence."""
@@ -32,15 +33,21 @@ def diagnose(
     ledger: Ledger | None = None,
     proactive: bool = True,
     tools: Sequence[str] | None = None,
+    objective: Objective = "latency",
 ) -> Diagnosis:
     """Findings of every relevant tool for every kernel, hottest kernel first.
+
+    With an ``objective`` other than latency the energy tools are asked as well; they need the
+    prices in ``peaks.energy``, and their expected gains are in joules.
 
     ``proactive`` False is the ablation in which only the named ``tools`` run (none if None);
     otherwise ``tools`` restricts the run. ``UserError`` for an unknown tool id.
     """
     kind = device_kind(profile, device)
     names = TOOLS.names() if tools is None and proactive else list(tools or ())
-    loaded = [tool for tool in (TOOLS.load(name) for name in names) if kind in tool.devices]
+    if tools is None and proactive and objective != "latency":
+        names += ENERGY_TOOLS.names()
+    loaded = [tool for tool in map(load_tool, names) if kind in tool.devices]
     kernels = by_time(profile.kernels)
     shares = _shares(kernels)
     given = [
@@ -91,6 +98,11 @@ def satisfied(given: ToolInput, need: str) -> bool:
     return any(value(given, name) is not None for name in need.split("|"))
 
 
+def judges_energy(tool: Tool) -> bool:
+    """True for a tool whose expected gain is in joules."""
+    return tool.id in ENERGY_TOOLS.names()
+
+
 class _Run(NamedTuple):
     """Findings so far, and which tools lacked which evidence."""
 
@@ -117,7 +129,8 @@ class _Run(NamedTuple):
             return
         finding = tool.examine(given)
         if finding is not None:
-            kept: Finding = at_roofline(finding) if near else finding
+            # The roofline is about time: a kernel that is on it may still waste energy.
+            kept: Finding = at_roofline(finding) if near and not judges_energy(tool) else finding
             self.found.append(Placed(kept, index, share, given.stage1.roofline_class))
 
 

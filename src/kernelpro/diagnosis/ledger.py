@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from kernelpro.diagnosis import gain
+from kernelpro.diagnosis.tools import ENERGY_TOOLS
 from kernelpro.schema.finding import Diagnosis, Severity
 from kernelpro.schema.outcome import Outcome
 
@@ -175,18 +176,26 @@ def settle(
     """Ledger dicts of one finished node: the parent's findings against what the attempt realised.
 
     Empty if there was no parent, no diagnosis, or the parent itself failed. Findings at ``info``
-    ask for nothing and are left out. If the attempt names no tool, the first finding counts as
-    the one it acted on (the writer is told to attack the top one).
+    ask for nothing and are left out; energy tools are held to joules. If the attempt names no
+    tool, the first finding counts as the one it acted on (the writer is told to attack the top
+    one).
     """
     if shown is None or parent is None or not parent.speedup:
         return ()
     findings = [f for f in shown.ranked() if f.severity is not Severity.INFO]
     answered = set(acted_on) or {f.tool for f in findings[:1]}
-    realised = outcome.speedup / parent.speedup if outcome.speedup else None
-    return tuple(
-        Entry(f.tool, device, f.expected_gain, f.tool in answered, realised, node).to_dict()
-        for f in {f.tool: f for f in reversed(findings)}.values()
+    faster = outcome.speedup / parent.speedup if outcome.speedup else None
+    thriftier = (
+        parent.energy.joules / outcome.energy.joules if parent.energy and outcome.energy else None
     )
+    energy_tools = ENERGY_TOOLS.names()
+    return tuple(
+        Entry(
+            f.tool, device, f.expected_gain, f.tool in answered,
+            thriftier if f.tool in energy_tools else faster, node,
+        ).to_dict()
+        for f in {f.tool: f for f in reversed(findings)}.values()
+    )  # fmt: skip
 
 
 def _geometric_mean(values: Sequence[float]) -> float | None:

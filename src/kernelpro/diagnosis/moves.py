@@ -72,6 +72,7 @@ MOVES: dict[str, str] = {
     "avoid_copies": "no host-device copies inside the measured work",
     "larger_batch": "more work per launch",
     "channels_last": "memory layout the library's fast kernels want",
+    "fewer_multiprocessors": "a persistent grid on part of the device, where memory is the limit",
     "lower_power": "fewer joules per result: less data movement, lower precision",
 }  # fmt: skip
 """Move -> meaning. Writers may ignore moves they do not know; tools may only use these."""

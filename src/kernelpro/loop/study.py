@@ -54,6 +54,7 @@ def _diagnose(state: RunState, profile: Profile, outcome: Outcome) -> Diagnosis:
         outcome=outcome,
         ledger=state.ledger,
         proactive=state.config.proactive,
+        objective=state.config.objective,
     )
 
 

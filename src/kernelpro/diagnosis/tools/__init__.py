@@ -5,6 +5,8 @@ A plug-in adds one through the entry-point group ``kernelpro`` under the name ``
 
 from __future__ import annotations
 
+from typing import Any
+
 from kernelpro.registry import Registry
 
 _CPU = (
@@ -25,3 +27,18 @@ TOOLS = Registry(
     "tool", {name: f"kernelpro.diagnosis.tools.{name}:{name}" for name in (*_CPU, *_CUDA)}
 )
 """Tool id -> an object with the contract of ``diagnosis.base.Tool``."""
+
+_ENERGY = (
+    "energy_dram_traffic", "energy_expensive_math", "energy_idle_sms", "energy_instructions",
+    "energy_over_parallel", "energy_power_limited", "energy_spin_wait", "energy_tensor_path",
+)  # fmt: skip
+ENERGY_TOOLS = Registry(
+    "energy tool", {name: f"kernelpro.diagnosis.tools.{name}:{name}" for name in _ENERGY}
+)
+"""Tools that judge joules, not time; asked only where the run's objective is energy, and silent
+without the device's prices (``Peaks.energy``)."""
+
+
+def load_tool(name: str) -> Any:
+    """A tool of either kind; ``UserError`` if there is none of this name."""
+    return (ENERGY_TOOLS if name in ENERGY_TOOLS.names() else TOOLS).load(name)

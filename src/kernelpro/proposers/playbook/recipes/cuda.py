@@ -18,6 +18,8 @@ MAX_THREADS = 1024
 MAX_UNROLL = 8
 MAX_REGISTER_WORDS = 128
 TENSOR_TILE_K = 32
+UNIT_STEP, LEAST_UNITS = 0.25, 0.5
+"""Chosen. Below half of the SMs bandwidth falls; the largest block keeps an SM full by itself."""
 GROUPINGS: tuple[Grouping, ...] = ("single", "vertical", "full")
 
 
@@ -219,6 +221,10 @@ _MOVES: dict[str, Callable[[CudaKnobs, Task], CudaKnobs | None]] = {
     "smaller_block": lambda k, t: _block(k, t, larger=False),
     "persistent_grid": lambda k, t: replace(k, blocks_per_unit=k.blocks_per_unit * 2 or 4)
     if _has(t, reduced=False) and k.blocks_per_unit < 16 else None,
+    "fewer_multiprocessors": lambda k, t: replace(
+        k, unit_share=k.unit_share - UNIT_STEP, blocks_per_unit=1, threads=MAX_THREADS,
+        unroll=max(k.unroll, 4))
+    if _has(t, reduced=False) and k.unit_share - UNIT_STEP >= LEAST_UNITS else None,
     "streaming_stores": lambda k, _: replace(k, stream=True),
     "plain_stores": lambda k, _: replace(k, stream=False),
     "approximate_math": lambda k, _: replace(k, fast_math=True),
