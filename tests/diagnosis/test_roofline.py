@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given as draw
 from hypothesis import strategies as st
@@ -115,3 +117,11 @@ def test_a_kernel_faster_than_its_floor_discredits_the_ceilings() -> None:
     stage1 = cuda_stage1(5.0, sm=20.0, memory=75.0, dram=40.0)
     assert stage1.floor_us is None and not stage1.near_roofline
     assert "not credible" in stage1.explanation and stage1.roofline_class == "memory"
+
+
+def test_the_bandwidth_is_that_of_as_much_data() -> None:
+    graph = samples.elementwise_graph(64, 1024)
+    peaks = replace(samples.CPU_PEAKS, copy_gb_s_by_bytes={str(graph.compulsory_bytes): 150.0})
+    bound = floor(graph, peaks, samples.CPU)
+    assert bound is not None
+    assert bound.memory_us == pytest.approx(graph.compulsory_bytes / 150e9 * 1e6)

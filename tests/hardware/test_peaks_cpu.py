@@ -36,6 +36,9 @@ def test_every_ceiling_is_measured() -> None:
     assert peaks.copy_gb_s == max(peaks.copy_gb_s_by_threads.values())
     for value in (peaks.copy_gb_s, *peaks.flops.values(), peaks.cache_gb_s, peaks.launch_us):
         assert value is not None and value > 0
+    assert len(peaks.copy_gb_s_by_bytes) >= 3
+    assert min(peaks.copy_gb_s_by_bytes.values()) == peaks.copy_gb_s
+    assert max(map(int, peaks.copy_gb_s_by_bytes)) >= 8 << 20
     # Any processor of this century does more than 0.1 and less than 100,000 GFLOP/s.
     assert 1e8 < peaks.flops["float32"] < 1e14
     assert "buffers of" in peaks.conditions["copy"] and "L3 as seen" in peaks.conditions["copy"]

@@ -75,8 +75,9 @@ def floor(
 ) -> Floor | None:
     """Attainable time; None if the graph carries neither FLOPs nor bytes.
 
-    Memory: compulsory bytes over the measured copy bandwidth (on a CPU over the cache bandwidth
-    when the working set fits). Compute: FLOPs of each arithmetic class over its dense peak, added.
+    Memory: compulsory bytes over the copy bandwidth measured for that much data (where a CPU has
+    no such table, over the cache bandwidth when the working set fits). Compute: FLOPs of each
+    arithmetic class over its dense peak, added.
     """
     if graph.compulsory_bytes <= 0 and graph.flops <= 0:
         return None
@@ -92,6 +93,8 @@ def floor(
 
 def _bandwidth(graph: Graph, peaks: Peaks, device: Device | None) -> float:
     """Bandwidth in GB/s that serves the graph's data."""
+    if peaks.copy_gb_s_by_bytes:
+        return peaks.copy_gb_s_at(graph.compulsory_bytes)
     if device is not None and device.kind == "cpu" and peaks.cache_gb_s:
         cache = device.l3_bytes or device.l2_bytes
         if cache and graph.compulsory_bytes < CACHE_SHARE * cache:

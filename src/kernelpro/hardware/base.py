@@ -22,7 +22,7 @@ devices = Registry(
     "device",
     {"cpu": "kernelpro.hardware.cpu:CpuKind", "cuda": "kernelpro.hardware.cuda:CudaKind"},
 )
-PEAKS_FORMAT = "1"
+PEAKS_FORMAT = "2"
 """Part of the cache key: measured differently = measured again."""
 
 

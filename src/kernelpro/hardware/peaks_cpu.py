@@ -19,6 +19,10 @@ BUFFER_L3_FACTOR = 2
 BUFFER_MIN_BYTES = 64 << 20
 BUFFER_MAX_BYTES = 640 << 20
 """Chosen: two buffers fault in within half a second. With a larger L3, ``conditions`` says so."""
+WORKING_SETS = tuple(1 << n for n in range(20, 31, 2))
+"""Chosen: 1 MiB to 1 GiB, as far as the buffers go; caches and their edges lie in between."""
+SET_SECONDS = 0.04
+"""Chosen. Time for the repeats of one working set and store kind, of which the best counts."""
 MEMORY_SHARE = 16
 """One buffer takes at most this fraction of the memory."""
 COPY_REPEATS = 4
@@ -59,6 +63,7 @@ def measure(device: Device) -> Peaks:
             copy[threads] = max(normal, streaming)
             stores[threads] = "streaming" if streaming > normal else "normal"
             flops[threads] = module.flops_float(threads, FLOPS_SECONDS, FLOPS_REPEATS)
+        by_bytes = _by_working_set(module, buffers, buffer_bytes, device.units, max(copy.values()))
     finally:
         module.free_buffers(buffers)
     cache_copy_bytes = (device.l2_bytes or 256 << 10) // 4
@@ -71,6 +76,7 @@ def measure(device: Device) -> Peaks:
             "float64": module.flops_double(device.units, FLOPS_SECONDS, FLOPS_REPEATS),
         },
         source="measured",
+        copy_gb_s_by_bytes=by_bytes,
         copy_gb_s_by_threads={str(n): copy[n] for n in sorted(copy)},
         flops_by_threads={str(n): flops[n] for n in sorted(flops)},
         cache_gb_s=module.cache_gb_s(device.units, cache_copy_bytes, CACHE_SECONDS),
@@ -84,6 +90,21 @@ def measure(device: Device) -> Peaks:
             "launch": f"empty parallel region of {device.units} threads, median",
         },
     )  # fmt: skip
+
+
+def _by_working_set(
+    module: inline.Module, buffers: int, buffer_bytes: int, threads: int, memory_gb_s: float
+) -> dict[str, float]:
+    """Best copy rate of all cores by bytes read plus written; never below that of memory."""
+    rates = {str(2 * buffer_bytes): memory_gb_s}
+    for size in WORKING_SETS:
+        half = size // 2
+        if half >= buffer_bytes:
+            break
+        repeats = max(3, int(SET_SECONDS * memory_gb_s * 1e9 / size))
+        best = max(module.copy_gb_s(buffers, half, threads, kind, repeats) for kind in (0, 1))
+        rates[str(size)] = max(best, memory_gb_s)
+    return dict(sorted(rates.items(), key=lambda item: int(item[0])))
 
 
 def copy_buffer_bytes(device: Device) -> int:

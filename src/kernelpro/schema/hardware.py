@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -44,6 +45,9 @@ class Peaks:
     """Dense peak by arithmetic class in FLOP/s: ``float32``, ``float64``, ``tf32``,
     ``float16``, ``bfloat16``, ``float8``; on a CPU the vector FMA rate."""
     source: PeakSource
+    copy_gb_s_by_bytes: dict[str, float] = field(default_factory=dict)
+    """Copy bandwidth by working set, read plus written bytes (CPU): what fits a cache goes faster
+    than ``copy_gb_s`` says."""
     copy_gb_s_by_threads: dict[str, float] = field(default_factory=dict)
     flops_by_threads: dict[str, float] = field(default_factory=dict)
     """float32 FMA rate by thread count (CPU)."""
@@ -59,6 +63,19 @@ class Peaks:
     """None = not calibrated."""
 
     __pydantic_config__ = CONFIG
+
+    def copy_gb_s_at(self, working_set_bytes: int) -> float:
+        """Copy bandwidth for data of this size: between measured sizes linear in the logarithm of
+        the size, beyond them the nearest; ``copy_gb_s`` where sizes were not measured."""
+        table = sorted((int(size), rate) for size, rate in self.copy_gb_s_by_bytes.items())
+        if not table:
+            return self.copy_gb_s
+        above = next((n for n, (size, _) in enumerate(table) if size >= working_set_bytes), None)
+        if above is None or above == 0:
+            return table[-1 if above is None else 0][1]
+        (low, slow), (high, fast) = table[above - 1], table[above]
+        share = math.log(working_set_bytes / low) / math.log(high / low)
+        return slow + share * (fast - slow)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -38,6 +38,7 @@ class RooflineView(NamedTuple):
     peak_flops: float
     peak_name: str
     bandwidth: float
+    """For as much data as the problem has."""
     cache_bandwidth: float | None
     ridge: float
     """Intensity at which the two ceilings meet."""
@@ -57,7 +58,7 @@ def roofline_view(run: Run) -> RooflineView | str:
     name = arithmetic_class(run.started.problem, graph, peaks)
     if name is None or peaks.copy_gb_s <= 0:
         return f"No ceiling is known for this device ({run.started.device.name})."
-    peak, bandwidth = peaks.flops[name], peaks.copy_gb_s * 1e9
+    peak, bandwidth = peaks.flops[name], peaks.copy_gb_s_at(graph.compulsory_bytes) * 1e9
     intensity = graph.flops / graph.compulsory_bytes
     attainable = min(peak, bandwidth * intensity)
     return RooflineView(

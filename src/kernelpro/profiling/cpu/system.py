@@ -69,7 +69,7 @@ def _roofline(subject: Subject, call_us: float, missing: list[Missing]) -> dict[
         return metrics
     if peaks.copy_gb_s > 0:
         metrics["cpu.bandwidth_share"] = Metric(
-            value=gb_s / peaks.copy_gb_s, unit="1", source="graph"
+            value=gb_s / peaks.copy_gb_s_at(graph.compulsory_bytes), unit="1", source="graph"
         )
     if peaks.flops.get("float32"):
         metrics["cpu.flops_share"] = Metric(
