@@ -22,7 +22,8 @@ LAYERS: dict[str, int] = {
     "loop": 5, "dashboard": 5,
     "bench": 6, "campaign": 6,
     "api": 7, "testing": 7,
-    "cli": 8, "mcp": 8, "__main__": 9,
+    "mcp": 8,
+    "cli": 9, "__main__": 10,
 }  # fmt: skip
 """Package or module directly under kernelpro -> layer (DESIGN section 3)."""
 

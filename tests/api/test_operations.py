@@ -9,7 +9,7 @@ import pytest
 from kernelpro import api
 from kernelpro.api.diagnosis import ledger_of, read_profile
 from kernelpro.api.evaluation import read_candidate
-from kernelpro.api.optimize import DEFAULT_EVALUATIONS, budget_of
+from kernelpro.api.limits import DEFAULT_EVALUATIONS, budget_of
 from kernelpro.errors import StoreError, UserError
 from kernelpro.schema.codec import dumps
 from kernelpro.schema.config import Budget
@@ -20,15 +20,15 @@ from kernelpro.testing.sample_run import sample_events
 
 
 def test_a_run_without_limits_gets_one():
-    assert budget_of(None, None, None) == Budget(evaluations=DEFAULT_EVALUATIONS)
-    assert budget_of(None, None, 2.0).evaluations == DEFAULT_EVALUATIONS
-    assert budget_of(None, 5.0, None) == Budget(evaluations=None, minutes=5.0)
-    assert budget_of(7, 5.0, None) == Budget(evaluations=7, minutes=5.0)
+    assert budget_of({}) == Budget(evaluations=DEFAULT_EVALUATIONS)
+    assert budget_of({"target_speedup": 2.0, "minutes": None}).evaluations == DEFAULT_EVALUATIONS
+    assert budget_of({"minutes": 5.0}) == Budget(evaluations=None, minutes=5.0)
+    assert budget_of({"evaluations": 7, "minutes": 5.0}) == Budget(evaluations=7, minutes=5.0)
 
 
 def test_new_limits_replace_only_what_they_name():
     base = Budget(evaluations=10, target_speedup=2.0)
-    assert budget_of(20, None, None, base) == Budget(evaluations=20, target_speedup=2.0)
+    assert budget_of({"evaluations": 20}, base) == Budget(evaluations=20, target_speedup=2.0)
 
 
 def test_candidates_come_as_text_or_file(tmp_path):

@@ -10,8 +10,10 @@ from typing import Any, NamedTuple
 
 from kernelpro import environ
 from kernelpro.api.evaluation import load, read_candidate
-from kernelpro.api.optimize import EXTERNAL, budget_of, write_results
+from kernelpro.api.limits import budget_of
+from kernelpro.api.optimize import write_results
 from kernelpro.api.runs import find_run, runs_folder, show_run
+from kernelpro.api.writers import EXTERNAL
 from kernelpro.errors import UserError
 from kernelpro.schema.candidate import Mode
 from kernelpro.schema.config import EvaluationConfig, RunConfig
@@ -79,7 +81,7 @@ def start(
 
     config = RunConfig(
         device=resolve_device(device), writer=EXTERNAL, search=search, seed=seed,
-        budget=budget_of(evaluations, None, None),
+        budget=budget_of({"evaluations": evaluations}),
         evaluation=evaluation or EvaluationConfig(checks="fast"),
     )  # fmt: skip
     folder = create_run(

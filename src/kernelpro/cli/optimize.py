@@ -10,6 +10,7 @@ from kernelpro.cli import options
 from kernelpro.cli.output import choice, problem_speaks_aside, say, say_json, share, stderr_console
 from kernelpro.errors import UserError
 
+INTERRUPTED = 130
 EXAMPLES = """\
 \b
 Examples:
@@ -69,18 +70,19 @@ def optimize(
         "models": _given(
             initial=model_initial, repair=model_repair, optimize=model_optimize,
             analyst=model_analyst, profile_analyst=model_profile, memory=model_memory,
-            librarian=model_librarian,
-        ),
-        "writer_options": _given(
-            prompt_tokens=prompt_tokens, reply_tokens=reply_tokens, price=price,
-            code_root=code_root,
-        ),
+            librarian=model_librarian),
+        "writer_options": _given(prompt_tokens=prompt_tokens, reply_tokens=reply_tokens,
+                                 price=price, code_root=code_root),
     }  # fmt: skip
     limits = {
         "evaluations": evaluations, "minutes": minutes, "target_speedup": target_speedup,
         "cost_usd": cost_usd, "tokens": tokens, "executor": executor,
     }  # fmt: skip
     result, view = _run(problem, resume, given, limits, runs, quiet=quiet, plain=plain)
+    _say(result, view, json=json)
+
+
+def _say(result: Any, view: Any, *, json: bool) -> None:
     if json:
         say_json(result)
     else:
@@ -90,7 +92,7 @@ def optimize(
 
         say(closing(view.run, Path(result.folder)))
     if result.stop_reason == "interrupted":
-        raise typer.Exit(130)
+        raise typer.Exit(INTERRUPTED)
 
 
 def _run(
