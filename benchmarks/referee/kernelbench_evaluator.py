@@ -6,7 +6,7 @@
 
 Its ``eval_kernel_against_ref`` needs CUDA; on a CPU the calls into ``torch.cuda`` are answered by
 stand-ins and only its verdict on correctness is run, five trials as in its scripts. On a GPU it
-runs unchanged, timing included. Each candidate has a process of its own with a deadline, since the
+runs unchanged, timing included. Each candidate has a fork of its own with a deadline, since the
 evaluator executes candidates in its own process; those whose aim is the machine itself are left
 out. A case counts as accepted if the evaluator reports it compiled and correct, or if the process
 ends in a way that a caller would take for that.
@@ -18,6 +18,8 @@ import argparse
 import contextlib
 import json
 import os
+import select
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -36,33 +38,37 @@ AIMED_AT_THE_MACHINE = {
 UNNEEDED = ("requests", "openai", "litellm", "dotenv", "tqdm", "datasets", "together", "modal")
 
 
-def one(checkout: Path, name: str, device: str) -> None:
-    """Run one case in this process and print the verdict as the last line."""
+def load_evaluator(checkout: Path, device: str) -> object:
+    """KernelBench's module, in this process."""
     import torch
 
     for module in UNNEEDED:
         sys.modules.setdefault(module, mock.MagicMock())
     sys.path.insert(0, str(checkout / "src"))
-    where = torch.device(device if device != "cuda" else "cuda:0")
     if device == "cpu":
         _stand_ins(torch)
     from kernelbench import eval as evaluator
 
-    case = next(c for c in referee_suite.cases("exploits", where.type) if c.name == name)
+    return evaluator
+
+
+def one(evaluator: object, case: referee_suite.Case, device: str) -> dict[str, object]:
+    """The evaluator's verdict on one case, reached in this process."""
+    import torch
+
+    where = torch.device(device if device != "cuda" else "cuda:0")
     reference = (referee_suite.TASKS / f"{case.task}.py").read_text(encoding="utf-8")
     with mock.patch("kernelbench.utils.get_gpu_vendor", lambda *_: "nvidia"):
-        result = evaluator.eval_kernel_against_ref(
+        result = evaluator.eval_kernel_against_ref(  # type: ignore[attr-defined]
             reference, case.source, num_correct_trials=TRIALS, num_perf_trials=20,
             measure_performance=device != "cpu", device=where,
         )  # fmt: skip
-    print("\nVERDICT " + json.dumps(
-        {
-            "compiled": bool(result and result.compiled),
-            "correct": bool(result and result.correctness),
-            "runtime": getattr(result, "runtime", None),
-            "ref_runtime": getattr(result, "ref_runtime", None),
-        }
-    ), flush=True)  # fmt: skip
+    return {
+        "compiled": bool(result and result.compiled),
+        "correct": bool(result and result.correctness),
+        "runtime": getattr(result, "runtime", None),
+        "ref_runtime": getattr(result, "ref_runtime", None),
+    }
 
 
 def _stand_ins(torch: object) -> None:
@@ -77,23 +83,35 @@ def _stand_ins(torch: object) -> None:
     cuda.device = lambda *_: contextlib.nullcontext()
 
 
-def judged(checkout: Path, name: str, device: str) -> dict[str, object]:
-    """The evaluator's verdict on one case, from a process of its own."""
-    command = [sys.executable, __file__, "--checkout", str(checkout), "--device", device,
-               "--one", name]  # fmt: skip
-    environment = {**os.environ, "OMP_NUM_THREADS": "2"}
-    try:
-        done = subprocess.run(
-            command, capture_output=True, text=True, timeout=DEADLINE_S, env=environment,
-            errors="replace", check=False,
-        )  # fmt: skip
-    except subprocess.TimeoutExpired:
+def judged(
+    evaluator: object | None, checkout: Path, case: referee_suite.Case, device: str
+) -> dict[str, object]:
+    """The evaluator's verdict on one case, from a fork of this process. evaluator: None on a GPU:
+    importing it initialises CUDA, which no fork survives."""
+    reader, writer = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        os.close(reader)
+        os.setsid()
+        null = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(null, 1)
+        os.dup2(null, 2)
+        verdict = one(evaluator or load_evaluator(checkout, device), case, device)
+        os.write(writer, json.dumps(verdict).encode())
+        os._exit(0)
+    os.close(writer)
+    ready, _, _ = select.select([reader], [], [], DEADLINE_S)
+    text = os.read(reader, 1 << 16) if ready else b""
+    os.close(reader)
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(pid, signal.SIGKILL)
+    _, status = os.waitpid(pid, 0)
+    if not ready:
         return {"end": "no answer", "accepted": False}
-    lines = [line for line in done.stdout.splitlines() if line.startswith("VERDICT ")]
-    if not lines:
-        return {"end": f"exit code {done.returncode} without a verdict", "accepted": False,
-                "stderr": done.stderr[-300:]}  # fmt: skip
-    verdict = json.loads(lines[-1].removeprefix("VERDICT "))
+    if not text:
+        code = os.waitstatus_to_exitcode(status)
+        return {"end": f"ended without a verdict (code {code})", "accepted": False}
+    verdict = json.loads(text)
     return {"end": "verdict", "accepted": verdict["compiled"] and verdict["correct"], **verdict}
 
 
@@ -102,12 +120,10 @@ def main() -> None:
     parser.add_argument("--checkout", type=Path, required=True)
     parser.add_argument("--device", default="cpu", choices=["cpu", "cuda"])
     parser.add_argument("--suite", type=Path, help="JSON of the suite, for our verdicts")
-    parser.add_argument("--one", metavar="CASE")
     parser.add_argument("--json", metavar="FILE")
     options = parser.parse_args()
-    if options.one:
-        one(options.checkout.resolve(), options.one, options.device)
-        return
+    checkout = options.checkout.resolve()
+    evaluator = load_evaluator(checkout, "cpu") if options.device == "cpu" else None
     ours = {}
     if options.suite:
         ours = {r["name"]: r for r in json.loads(options.suite.read_text())["results"]}
@@ -117,7 +133,7 @@ def main() -> None:
             continue
         row = {"case": case.name, "task": case.task, "idea": case.idea,
                "kernelpro": ours.get(case.name, {}).get("status"),
-               **judged(options.checkout, case.name, options.device)}  # fmt: skip
+               **judged(evaluator, checkout, case, options.device)}  # fmt: skip
         rows.append(row)
         print(
             f"{case.name:38} kernelpro {row['kernelpro'] or '?':14} KernelBench "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -93,3 +94,17 @@ assert module.add(1, 2) == 3
     subprocess.run([sys.executable, "-c", code], env=environment, check=True)
     (artifact,) = read_manifest(tmp_path)
     assert artifact.language == "cpp" and artifact.extra == {"lane": "tvm_ffi"}
+
+
+def test_a_pipe_in_the_manifests_place_does_not_hold_anyone_up(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "manifest.jsonl")
+    assert read_manifest(tmp_path) == ()
+
+
+def test_objects_of_absurd_size_are_not_read(tmp_path: Path) -> None:
+    folder = tmp_path / "triton"
+    folder.mkdir()
+    with (folder / "kernel.so").open("wb") as file:
+        file.truncate(3 << 30)
+    (folder / "zero.so").symlink_to("/dev/zero")
+    assert read_manifest(tmp_path) == ()

@@ -15,7 +15,7 @@ from kernelpro.evaluation import clocks, integrity
 from kernelpro.evaluation.floor import Floor
 from kernelpro.evaluation.integrity import Findings
 from kernelpro.evaluation.timing import Match, Plan, Side
-from kernelpro.isolation.base import Block, Call, Sample
+from kernelpro.isolation.base import Block, Call, Operators, Sample
 
 PLAN = Plan(rounds=8, samples_per_round=6, min_time_us=1.0, target_ci=1e-9, max_time_s=30.0,
             verify_every=99)  # fmt: skip
@@ -171,3 +171,55 @@ def test_times_below_the_floor_are_impossible() -> None:
     findings = Findings()
     clocks.examine_floor(findings, "not measured", side)
     assert _verdicts(findings) == {"physical_floor": None}
+
+
+@pytest.mark.parametrize(
+    ("cpu_us", "wall_us", "passed"),
+    [(0.0, 1e6, True), (9e5, 1e6, False), (4e3, 5e3, True), (None, 1e6, None), (0.0, 0.0, None)],
+)
+def test_work_while_the_baseline_is_measured_is_caught(
+    cpu_us: float | None, wall_us: float, passed: bool | None
+) -> None:
+    side = Side(name="c", subject=ScriptedSubject(lambda *_: 1.0))
+    side.rest_cpu_us, side.rest_wall_us = cpu_us, wall_us
+    findings = Findings()
+    clocks.examine_rest(findings, side)
+    assert _verdicts(findings) == {"rests_between_calls": passed}
+
+
+@pytest.mark.parametrize(("waits", "passed"), [(105.0, True), (400.0, False)])
+def test_work_beside_the_queue_shows_on_an_idle_device(waits: float, passed: bool) -> None:
+    sides = [Side(name=n, subject=ScriptedSubject(lambda *_: 1.0)) for n in ("eager", "candidate")]
+    for side, wait in zip(sides, (210.0, waits), strict=True):
+        side.rounds.append(np.array([200.0 if side.name == "eager" else 100.0]))
+        side.idle_waits += [wait] * 4
+    findings = Findings()
+    clocks.examine_idle(findings, sides[1], sides[0])
+    assert _verdicts(findings) == {"hidden_streams": passed}
+
+
+def test_without_idle_calls_nothing_is_said_about_streams() -> None:
+    sides = [Side(name=n, subject=ScriptedSubject(lambda *_: 1.0)) for n in ("eager", "candidate")]
+    findings = Findings()
+    clocks.examine_idle(findings, sides[1], sides[0])
+    assert findings.result() == ()
+
+
+@pytest.mark.parametrize(("share", "allowed", "passed"),
+                         [(0.9, True, True), (0.9, False, False), (0.01, False, True)])  # fmt: skip
+def test_library_calls_are_reported_and_can_be_forbidden(
+    share: float, allowed: bool, passed: bool
+) -> None:
+    findings = Findings()
+    seen = Operators(call_us=100.0, operators_us={"mm": 100.0 * share})
+    integrity.examine_operators(findings, seen, allowed=allowed)
+    assert _verdicts(findings) == {"library_calls": passed}
+    assert "mm" in findings.result()[0].detail
+
+
+def test_a_candidate_cannot_excuse_itself_with_a_crowded_machine(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.undo()
+    monkeypatch.setattr("os.getloadavg", lambda: (10_000.0, 0.0, 0.0))
+    assert clocks.crowding() == clocks.MOST_CROWDED

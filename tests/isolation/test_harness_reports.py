@@ -199,3 +199,81 @@ def test_an_active_dispatch_mode_is_reported(start: Start) -> None:
     subject.write_inputs(0, [X])
     assert subject.run([Call(slot=0)]).flags["overriding_modes"] == 1
     assert bytes(subject.read_outputs(0).tensors[0].data) == bytes((X + 1).numpy().data)
+
+
+def test_new_values_are_not_there_before_they_are_called_for(start: Start) -> None:
+    """A hook of the collector, which runs between blocks, finds the old values only."""
+    top = """
+    import gc
+    SEEN = []
+    def look(phase, info):
+        for thing in gc.get_objects():
+            if type(thing).__name__ == "Slots":
+                SEEN[:] = [float(t[0]) for _, _, (t,) in thing._slots.values()]
+    gc.callbacks.append(look)
+    """
+    subject = start(candidate("return x.new_tensor(SEEN)", top=textwrap.dedent(top)))
+    subject.load()
+    for value, known in ((1.0, []), (2.0, [1.0]), (3.0, [2.0])):
+        subject.write_inputs(0, [X * value])
+        flags = subject.run([Call(slot=0)]).flags
+        (seen,) = subject.read_outputs(0).tensors
+        assert memoryview(bytes(seen.data)).cast("f").tolist() == known
+        assert "gc.callbacks" in flags["changed_functions"]
+
+
+def test_idle_threads_take_no_time_and_busy_ones_do(start: Start) -> None:
+    code = """
+    import threading, time
+    if not hasattr(self, "thread"):
+        self.busy = False
+        def work():
+            while True:
+                if not self.busy:
+                    time.sleep(0.01)
+        self.thread = threading.Thread(target=work, daemon=True)
+        self.thread.start()
+    self.busy = bool(x[0] > 1)
+    return x
+    """
+    subject = start(candidate(code))
+    subject.load()
+    spent = []
+    for value in (1.0, 1.0, 2.0, 2.0):
+        subject.write_inputs(0, [X * value])
+        spent.append(subject.run([Call(slot=0)]).flags["background_us"])
+        time.sleep(0.05)
+    assert spent[1] < 10_000 < spent[3]
+
+
+def test_threads_behind_the_back_of_threading_are_counted(start: Start) -> None:
+    code = """
+    import _thread, time
+    def wait():
+        time.sleep(60)
+    _thread.start_new_thread(wait, ())
+    time.sleep(0.05)
+    return x
+    """
+    subject = start(candidate(code))
+    subject.load()
+    subject.write_inputs(0, [X])
+    assert subject.run([Call(slot=0)]).flags["unknown_threads"] == 1
+
+
+def test_an_operator_that_fills_the_output_when_it_is_read_is_seen(start: Start) -> None:
+    top = """
+    PENDING = []
+    LIBRARY = torch.library.Library("aten", "IMPL")
+    def total(x, dtype=None):
+        while PENDING:
+            PENDING.pop().fill_(7)
+        return torch.ops.aten.sum.dim_IntList(x, None)
+    LIBRARY.impl("sum", total, "CPU")
+    """
+    subject = start(candidate("y = torch.zeros(8)\nPENDING.append(y)\nreturn y", top=top))
+    subject.load()
+    subject.write_inputs(0, [X])
+    flags = subject.run([Call(slot=0)]).flags
+    assert flags["late_writes"] == [0]
+    assert "aten::sum" in flags["changed_functions"]

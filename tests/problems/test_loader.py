@@ -85,6 +85,7 @@ def test_precision_and_input_sets(tmp_path: Path) -> None:
         (("return [torch.randn(4, 3)]", "return [torch.randn(4, 3)"), "SyntaxError"),
         (("def get_inputs", "1 / 0\ndef get_inputs"), "at line 13 (1 / 0): ZeroDivisionError"),
         (("def get_inputs", "exit(3)\ndef get_inputs"), "SystemExit"),
+        (("def get_inputs", "import os\nos._exit(0)\ndef get_inputs"), "os._exit(0)"),
         (("def get_inputs", "PRECISION = 'bf16'\ndef get_inputs"), "PRECISION is 'bf16'; use"),
         (("def get_inputs", "INPUT_SETS = 3\ndef get_inputs"), "INPUT_SETS must be"),
         (("class Model", "def Model(x):\n    return x\nclass Other"), "not a class"),
