@@ -121,7 +121,7 @@ def test_a_kernel_faster_than_its_floor_discredits_the_ceilings() -> None:
 
 def test_the_bandwidth_is_that_of_as_much_data() -> None:
     graph = samples.elementwise_graph(64, 1024)
-    peaks = replace(samples.CPU_PEAKS, copy_gb_s_by_bytes={str(graph.compulsory_bytes): 150.0})
+    peaks = replace(samples.CPU_PEAKS, copy_gb_s_by_bytes={str(int(graph.compulsory_bytes)): 150.0})
     bound = floor(graph, peaks, samples.CPU)
     assert bound is not None
     assert bound.memory_us == pytest.approx(graph.compulsory_bytes / 150e9 * 1e6)

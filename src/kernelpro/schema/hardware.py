@@ -64,7 +64,7 @@ class Peaks:
 
     __pydantic_config__ = CONFIG
 
-    def copy_gb_s_at(self, working_set_bytes: int) -> float:
+    def copy_gb_s_at(self, working_set_bytes: float) -> float:
         """Copy bandwidth for data of this size: between measured sizes linear in the logarithm of
         the size, beyond them the nearest; ``copy_gb_s`` where sizes were not measured."""
         table = sorted((int(size), rate) for size, rate in self.copy_gb_s_by_bytes.items())
