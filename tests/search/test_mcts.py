@@ -217,3 +217,31 @@ def test_the_default_preset_does_not_punish_a_parent_for_failed_children() -> No
         node = search.tree.nodes["n0"]
         assert node.total / node.visits == pytest.approx(mean)
     assert cast(Mcts, make("mcts")).constants.failure_reward == 0.0
+
+
+def test_the_first_few_come_from_scratch_also_when_told_one_by_one() -> None:
+    search = mcts(root_first=4)
+    for i in range(4):
+        (ask,) = search.ask()
+        assert ask.parent_id is None
+        assert ask.decision.gate_open
+        assert "one of the first 4 from scratch" in ask.decision.text
+        search.tell(ok(ask.id, f"n{i}", 3.0 - i / 2))
+    assert search.ask()[0].parent_id is not None
+
+
+def test_a_writer_with_nothing_more_from_scratch_is_not_asked_for_the_rest() -> None:
+    search = mcts(root_first=4)
+    search.tell(ok(search.ask()[0].id, "n0", 2.0))
+    search.tell(nothing(search.ask()[0].id))
+    assert search.ask()[0].parent_id == "n0"
+
+
+def test_decisions_always_say_mean_bonus_and_gate() -> None:
+    search = mcts()
+    answer = random_world(5)
+    for _ in range(30):
+        (ask,) = search.ask()
+        assert f"mean {ask.decision.mean:.2f} + bonus {ask.decision.bonus:.2f}" in ask.decision.text
+        assert "gate open" in ask.decision.text or "gate closed" in ask.decision.text
+        search.tell(answer(ask))

@@ -13,6 +13,8 @@ class MctsConstants:
 
     exploration: float
     """c of UCT."""
+    root_first: int
+    """Candidates written from scratch before any is improved."""
     root_width: float
     """C of the widening gate at the virtual root; a gate is open while
     ``children < max(1, floor(C * visits ** width_exponent))``."""
@@ -26,9 +28,6 @@ class MctsConstants:
     failure_reward: float
     """Reward of any other failure. 0 is the reward of eager: a failure then costs an evaluation
     and nothing else, and does not push the search away from a fast but fragile parent."""
-    best_weight: float
-    """How far a node's value moves from the mean reward below it towards the best, 0..1. The aim
-    is one fast candidate, not a good average: a few poor tries should not bury a good one."""
     virtual_loss: float
     """Reward that an attempt in flight is assumed to lose against its node's mean (chosen: one
     e-fold of speed-up); steers parallel scouts apart and is zero once the result is told."""
@@ -39,6 +38,7 @@ class MctsConstants:
 MCTS_PRESETS = {
     "paper": MctsConstants(
         exploration=1.414,
+        root_first=0,
         root_width=2.0,
         failed_width=2.0,
         success_width=3.0,
@@ -46,11 +46,11 @@ MCTS_PRESETS = {
         dead_end_children=3,
         wrong_reward=-2.0,
         failure_reward=-3.0,
-        best_weight=0.0,
         virtual_loss=1.0,
     ),
     "default": MctsConstants(
         exploration=0.35,
+        root_first=0,
         root_width=2.0,
         failed_width=2.0,
         success_width=3.0,
@@ -58,7 +58,6 @@ MCTS_PRESETS = {
         dead_end_children=3,
         wrong_reward=0.0,
         failure_reward=0.0,
-        best_weight=0.0,
         virtual_loss=1.0,
     ),
 }

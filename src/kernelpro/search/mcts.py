@@ -71,24 +71,28 @@ class Mcts:
             step = self._weigh(node)
             may_expand = not node.exhausted
             wins = step.gate and step.mean + step.bonus >= step.child_score
-            if step.child is None or (may_expand and wins):
+            if step.child is None or (may_expand and (wins or self._still_starting(node))):
                 return node, self._decision(node, step)
             node = step.child
 
+    def _still_starting(self, node: Node) -> bool:
+        """True at the root until enough was written from scratch to choose from."""
+        begun = node.children + node.pending_here
+        return node.parent is None and begun < self.constants.root_first
+
     def _weigh(self, node: Node) -> Step:
         c, loss = self.constants.exploration, self.constants.virtual_loss
-        weight = self.constants.best_weight
         visits = max(1, node.visits + node.pending)
         log_visits = math.log(visits)
         best, best_score = None, -math.inf
         for child in node.live.values():
             n = child.visits + child.pending
-            score = child.value(weight) - loss * child.pending / n
+            score = child.total / child.visits - loss * child.pending / n
             score += c * math.sqrt(log_visits / n)
             if score > best_score:
                 best, best_score = child, score
         children = node.children + node.pending_here
-        mean = node.value(weight)
+        mean = node.total / node.visits if node.visits else 0.0
         bonus = c * math.sqrt(log_visits / max(1.0, visits / (children + 1)))
         return Step(mean, bonus, gate_open(node, self.constants), best, best_score)
 
@@ -96,7 +100,9 @@ class Mcts:
         children = node.children + node.pending_here
         limit = width(node, self.constants)
         score = step.mean + step.bonus
-        if step.child is None:
+        if self._still_starting(node):
+            rival = f"one of the first {self.constants.root_first} from scratch"
+        elif step.child is None:
             rival = "no child can be asked" if node.children else "it has no child yet"
         else:
             rival = f"beats the best child {step.child.name} ({step.child_score:.2f})"

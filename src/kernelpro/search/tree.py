@@ -6,7 +6,6 @@ never the size of the tree.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
@@ -31,8 +30,6 @@ class Node:
     """Results told at or below this node, its own included."""
     total: float = 0.0
     """Sum of the rewards of those results."""
-    best: float = -math.inf
-    """Largest of those rewards."""
     successes: int = 0
     """Accepted candidates at or below this node."""
     pending: int = 0
@@ -46,13 +43,6 @@ class Node:
     """A request may still be made at or below this node."""
     live: dict[str, Node] = field(default_factory=dict)
     """Askable children by id, in the order they became so."""
-
-    def value(self, best_weight: float) -> float:
-        """Mean reward at or below, moved by ``best_weight`` (0..1) towards the best; 0 if none."""
-        if not self.visits:
-            return 0.0
-        mean = self.total / self.visits
-        return mean + best_weight * (self.best - mean)
 
     @property
     def mode(self) -> Mode:
@@ -136,7 +126,6 @@ class Tree:
             if node is not None:
                 ancestor.visits += 1
                 ancestor.total += node.reward
-                ancestor.best = max(ancestor.best, node.reward)
                 ancestor.successes += node.ok
         self._refresh(parent, keep_going=node is not None and node.ok)
         return node
@@ -151,7 +140,7 @@ class Tree:
         ok = accepted(tell)
         node = Node(
             id=tell.node_id, parent=parent, tell=tell, reward=value, ok=ok,
-            visits=1, total=value, best=value, successes=int(ok),
+            visits=1, total=value, successes=int(ok),
         )  # fmt: skip
         self.nodes[tell.node_id] = node
         parent.children += 1

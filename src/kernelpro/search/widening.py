@@ -9,13 +9,17 @@ from kernelpro.search.tree import Node
 
 
 def width(node: Node, constants: MctsConstants) -> int:
-    """``max(1, floor(C * visits ** 0.5))``; C is larger below a success than below a failure."""
+    """``max(1, floor(C * visits ** 0.5))``; C is larger below a success than below a failure.
+
+    The root may have ``root_first`` children at once.
+    """
+    least = 1
     if node.parent is None:
-        factor = constants.root_width
+        factor, least = constants.root_width, max(1, constants.root_first)
     else:
         factor = constants.success_width if node.ok else constants.failed_width
     visits = node.visits + node.pending
-    return max(1, math.floor(factor * math.pow(visits, constants.width_exponent)))
+    return max(least, math.floor(factor * math.pow(visits, constants.width_exponent)))
 
 
 def gate_open(node: Node, constants: MctsConstants) -> bool:
