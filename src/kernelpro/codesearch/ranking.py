@@ -7,11 +7,12 @@ import re
 import sqlite3
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import PurePosixPath
 from typing import get_args
 
 from kernelpro.codesearch.excerpts import excerpt_around, stem, stored_lines
 from kernelpro.codesearch.records import CodeHit, HitKind
-from kernelpro.codesearch.words import match_any, question_words
+from kernelpro.codesearch.words import joined_words, match_any, parts, question_words
 from kernelpro.errors import UserError
 
 MOST_HITS = 50
@@ -22,6 +23,12 @@ COMMON_SHARE = 0.3
 bodies (not of paths) while two rarer words remain. Chosen on the tuning questions."""
 KIND_WEIGHT = {"code": 1.0, "example": 0.9, "doc": 0.8}
 """Chosen: a question is more often about the library than about an example that uses it."""
+ALIKE, ALIKE_WEIGHT = 0.6, 0.85
+"""File names that share this much are variants of one another, and what a further one is worth.
+Chosen on the questions of ``benchmarks/codesearch``."""
+_CONTENDERS = 40
+_Ranked = tuple[float, str, int, str]
+"""Score, path, file number, kind."""
 _ASKS_FOR_EXAMPLE = re.compile(r"\b(?:examples?|tutorial|sample|demo)\b", re.I)
 EXAMPLE_WEIGHT_IF_ASKED = 1.2
 
@@ -60,12 +67,39 @@ def search(db: sqlite3.Connection, query: str, kind: HitKind, limit: int) -> lis
     )  # fmt: skip
     return [
         _hit(db, question, file, path, its_kind, score, chunk_of.get(file))
-        for score, path, file, its_kind in ranked[:limit]
+        for score, path, file, its_kind in _spread(ranked[:_CONTENDERS], limit)
     ]
+
+
+def _spread(ranked: list[_Ranked], limit: int) -> list[_Ranked]:
+    """The best ``limit``, each chosen after files like those already chosen were marked down:
+    five variants of one kernel answer no more than one does."""
+    left = [(item[0], item, name_parts(item[1])) for item in ranked]
+    chosen: list[_Ranked] = []
+    while left and len(chosen) < limit:
+        best = max(left, key=lambda entry: entry[0])
+        left.remove(best)
+        chosen.append(best[1])
+        left = [
+            (score * (ALIKE_WEIGHT if alike(name, best[2]) >= ALIKE else 1.0), item, name)
+            for score, item, name in left
+        ]
+    return chosen
+
+
+def alike(one: frozenset[str], other: frozenset[str]) -> float:
+    """Words that two file names share, over those of both."""
+    return len(one & other) / max(1, len(one | other))
+
+
+def name_parts(path: str) -> frozenset[str]:
+    """Words of a file's name without its suffix."""
+    return frozenset(parts(PurePosixPath(path).stem)[1:])
 
 
 def _question(db: sqlite3.Connection, query: str) -> _Question:
     words = question_words(query)
+    words += tuple(w for w in joined_words(query) if w not in words and _in_paths(db, w))
     if not words:
         raise UserError(f"The query {query!r} has no word to look for; name what you want to do, "
                         "an instruction or a type")  # fmt: skip
@@ -74,6 +108,13 @@ def _question(db: sqlite3.Connection, query: str) -> _Question:
     rare = tuple(word for word in words if counts[word] <= COMMON_SHARE * total)
     weights = {stem(w): math.log(1 + total / (1 + count)) for w, count in counts.items()}
     return _Question(words, rare if len(rare) >= 2 else words, weights)
+
+
+def _in_paths(db: sqlite3.Connection, word: str) -> bool:
+    """True if the word stands in the name of a file: "warp specialized" is then one word."""
+    found = db.execute("SELECT 1 FROM path_words WHERE path_words MATCH ? LIMIT 1",
+                       (match_any([word]),))  # fmt: skip
+    return found.fetchone() is not None
 
 
 def _count(db: sqlite3.Connection, word: str) -> int:

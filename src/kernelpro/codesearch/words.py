@@ -7,6 +7,7 @@ An identifier counts whole and in parts: ``SM90_TMA_LOAD`` is found by itself an
 from __future__ import annotations
 
 import functools
+import itertools
 import re
 from collections.abc import Iterable
 
@@ -65,6 +66,13 @@ def question_words(question: str) -> tuple[str, ...]:
     kept = [word for word in words if word not in STOP_WORDS and len(word) > 1]
     extra = [other for word in kept for other in SYNONYMS.get(word, ())]
     return tuple(dict.fromkeys([*kept, *extra]))
+
+
+def joined_words(question: str) -> tuple[str, ...]:
+    """Neighbouring words as one: libraries write ``splitk`` and ``rmsnorm``."""
+    words = [word.lower() for word in _IDENTIFIER.findall(question)]
+    pairs = (one + other for one, other in itertools.pairwise(words))
+    return tuple(dict.fromkeys(pair for pair in pairs if len(pair) > 4))
 
 
 def match_any(words: Iterable[str]) -> str:
