@@ -34,8 +34,10 @@ ACTIVE_PER_WORKER = 2
 timed)."""
 MAX_ACTIVE = 64
 """Threads of the controller."""
-LOOK_S = 1.0
-"""Between looks at the executor."""
+LOOK_S = 2.0
+"""Between looks at the executor, for whoever watches."""
+LIVE_WORKERS = 64
+"""Workers named there, those in trouble first."""
 LOCK = "campaign.lock"
 
 
@@ -105,12 +107,15 @@ class Campaign:
         pool = ThreadPoolExecutor(active, thread_name_prefix="run")
         try:
             open_runs = {pool.submit(work.one, entry): entry for entry in wanted}
+            look_at = 0.0
             while open_runs:
-                done, _ = wait(open_runs, timeout=LOOK_S, return_when=FIRST_COMPLETED)
+                if (pause := look_at - time.monotonic()) <= 0:
+                    index.still_here(sitting)
+                    _write_live(index.folder, executor)
+                    look_at = time.monotonic() + (pause := LOOK_S)
+                done, _ = wait(open_runs, timeout=pause, return_when=FIRST_COMPLETED)
                 for future in done:
                     self._close_entry(open_runs.pop(future), future)
-                index.still_here(sitting)
-                _write_live(index.folder, executor)
         except KeyboardInterrupt:
             # Runs end as interrupted when their jobs do.
             pool.shutdown(wait=False, cancel_futures=True)
@@ -120,6 +125,7 @@ class Campaign:
             pool.shutdown(wait=True, cancel_futures=True)
             self._note_set_aside(executor.health())
             index.still_here(sitting)
+            _write_live(index.folder, executor)
         return index.entries()
 
     def close(self) -> None:
@@ -192,9 +198,12 @@ def _write_live(folder: Path, executor: Executor) -> None:
     """For whoever looks from outside; a disk that is full or away must not end the campaign."""
     partial = folder / f"{LIVE}.new"
     with contextlib.suppress(OSError):
+        health = executor.health()
+        workers = sorted(health.workers, key=lambda worker: worker.state in ("busy", "idle"))
         state = {
             "at": time.time(), "executor": executor.name,
-            "capacity": executor.capacity()._asdict(), "health": executor.health()._asdict(),
+            "capacity": executor.capacity()._asdict(),
+            "health": health._replace(workers=tuple(workers[:LIVE_WORKERS]))._asdict(),
         }  # fmt: skip
         partial.write_text(dumps(state), encoding="utf-8")
         partial.replace(folder / LIVE)
