@@ -5,6 +5,8 @@ from __future__ import annotations
 import http.client
 import json
 import shutil
+import sqlite3
+from contextlib import closing
 from dataclasses import replace
 
 import pytest
@@ -19,7 +21,7 @@ from kernelpro.schema.event import Exchanged
 from kernelpro.schema.exchange import Exchange, Message, ToolCall
 from kernelpro.schema.usage import Usage
 from kernelpro.store.listing import list_runs
-from kernelpro.store.sqlite import RunStore
+from kernelpro.store.sqlite import DATABASE, RunStore
 from kernelpro.testing.html_page import Page
 from kernelpro.testing.sample_run import HOSTILE as HOSTILE_TEXT
 from kernelpro.testing.sample_run import sample_events
@@ -97,6 +99,22 @@ def test_a_damaged_run_says_so(served):
     assert answer.status == 500
     assert "damaged" in answer.text
     assert "20260117-000000-damaged" in served.get("/").text
+
+
+def test_a_damaged_event_is_named_every_time(tmp_path):
+    folder = store_run(tmp_path / SAMPLE, sample_events(nodes=6))
+    with closing(sqlite3.connect(folder / DATABASE)) as db:
+        db.execute(
+            "INSERT INTO event (at, kind, node_id, status, speedup, payload, chain) "
+            "SELECT at, kind, 'n0099', status, speedup, "
+            "json_set(payload, '$.tell.status', 'new'), chain FROM event WHERE node_id = 'n0004'"
+        )
+        db.commit()
+    with serving(tmp_path) as server:
+        for _ in range(2):
+            answer = server.get(f"{RUN}/tree.json")
+            assert answer.status == 500
+            assert "damaged" in answer.text
 
 
 def test_every_part_of_a_run_is_drawn(served, stored):

@@ -7,6 +7,7 @@ from collections import OrderedDict
 from pathlib import Path
 
 from kernelpro.dashboard.web.stored_run import StoredRun
+from kernelpro.errors import StoreError
 from kernelpro.store.listing import RunSummary, summarise
 from kernelpro.store.sqlite import DATABASE
 
@@ -35,7 +36,11 @@ class Library:
     def get(self, name: str) -> StoredRun:
         """The run, current. ``KeyError`` if there is none (any more), ``StoreError`` if damaged."""
         stored = self.open(name)
-        stored.refresh()
+        try:
+            stored.refresh()
+        except StoreError:
+            self._forget(name)  # it may have taken in half of what is new
+            raise
         return stored
 
     def open(self, name: str) -> StoredRun:

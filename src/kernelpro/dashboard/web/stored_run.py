@@ -32,6 +32,8 @@ Value = TypeVar("Value")
 
 KEPT_RECORDS = 64
 """Whole records kept per run: a node page needs the node, its parent and the best."""
+KEPT_RESULTS = 16
+"""Computed results kept per run: the tree and the latest orders of the attempts list."""
 PAGE = 2000
 """Rows per query, so that other requests get their turn between."""
 MAX_PAYLOAD_TITLE = 300
@@ -137,7 +139,8 @@ class StoredRun:
         with self.guard:
             key = (name, self.seq)
             if key not in self._made:
-                self._made = {k: v for k, v in self._made.items() if k[1] == self.seq}
+                current = [(k, v) for k, v in self._made.items() if k[1] == self.seq]
+                self._made = dict(current[-KEPT_RESULTS:])
                 self._made[key] = make()
             return cast(Value, self._made[key])
 
@@ -180,7 +183,10 @@ class StoredRun:
             for seq, text in rows:
                 if int(str(seq)) > last:
                     return
-                self._take_node(int(str(seq)), json.loads(str(text)))
+                try:
+                    self._take_node(int(str(seq)), json.loads(str(text)))
+                except (KeyError, TypeError, ValueError) as error:
+                    raise StoreError(f"Event {seq} of the run is damaged: {error!r}") from error
             if len(rows) < PAGE:
                 return
             after = int(str(rows[-1][0]))

@@ -13,7 +13,23 @@ async function renew() {
   document.querySelector(".page-head").replaceWith(document.adoptNode(page.querySelector(".page-head")));
 }
 
-new EventSource("/events").addEventListener("change", renew);
+let events = null;
+
+function follow() {
+  events = new EventSource("/events");
+  events.addEventListener("change", renew);
+}
+
+// A browser keeps six connections to a server: tabs that nobody sees give theirs back.
+document.addEventListener("visibilitychange", () => {
+  events.close();
+  if (!document.hidden) {
+    follow();
+    renew();
+  }
+});
+
+follow();
 
 // A choice is a filter at once; the button is for those without this script.
 const filters = document.getElementById("filters");

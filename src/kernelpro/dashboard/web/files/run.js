@@ -64,8 +64,11 @@ async function renew() {
   }
 }
 
+let events = null;
+
 function follow() {
-  const events = new EventSource(`${base}/events`);
+  if (events || main.dataset.state === "gone") return;
+  events = new EventSource(`${base}/events`);
   events.addEventListener("change", (event) => {
     live.textContent = "";
     main.dataset.state = JSON.parse(event.data).state;
@@ -146,6 +149,16 @@ let typing = 0;
 byId("list-search").addEventListener("input", (e) => {
   clearTimeout(typing);
   typing = setTimeout(() => attempts.filter({ q: e.target.value }), 200);
+});
+
+// A browser keeps six connections to a server: tabs that nobody sees give theirs back.
+document.addEventListener("visibilitychange", () => {
+  if (!document.hidden) {
+    follow();
+  } else if (events) {
+    events.close();
+    events = null;
+  }
 });
 
 follow();
