@@ -58,6 +58,10 @@ def _attribute(module: Any, part: Any) -> None:
     part.helper = repr
 
 
+def _shadow(module: Any, part: Any) -> None:
+    part.work = lambda: 2
+
+
 def _class(module: Any, part: Any) -> None:
     part.__class__ = type("Other", (Part,), {})
 
@@ -66,7 +70,7 @@ def _removed(module: Any, part: Any) -> None:
     del module.CLOCK
 
 
-@pytest.mark.parametrize("change", [_global, _code, _method, _attribute, _class, _removed])
+@pytest.mark.parametrize("change", [_global, _code, _method, _attribute, _shadow, _class, _removed])
 def test_each_kind_of_patch_is_named(
     module: types.ModuleType, change: Callable[[Any, Any], None]
 ) -> None:

@@ -96,7 +96,9 @@ class Identities:
         for item, kind, attributes in self._objects:
             if type(item) is not kind:
                 names.append(f"the class of {kind.__name__}")
-            names += [f"{kind.__name__}.{key}" for key in _differing(_attributes(item), attributes)]
+            now = _attributes(item)
+            shadowing = [key for key in now if key not in attributes and hasattr(kind, key)]
+            names += [f"{kind.__name__}.{key}" for key in _differing(now, attributes) + shadowing]
         return names + _hooks() + _changed_operators(self._operators)
 
 

@@ -17,7 +17,7 @@ import time
 from pathlib import Path
 from typing import Any, NoReturn
 
-from kernelpro.isolation import child, namespaces
+from kernelpro.isolation import bubblewrap, child, namespaces
 from kernelpro.isolation.frames import encode_frame
 from kernelpro.isolation.sandbox import Layers
 from kernelpro.isolation.scratch import remove_scratch
@@ -56,6 +56,10 @@ def _enter_namespaces(policy: dict[str, Any], reason: str | None) -> Layers:
     """Go on as process 1 of new namespaces where the kernel allows it and the policy wants it."""
     layers = Layers(active=["process_group", "clean_environment"])
     if policy["mode"] == "off":
+        return layers
+    if bubblewrap.INSIDE in os.environ:
+        layers.active += bubblewrap.LAYERS
+        layers.missing |= bubblewrap.missing_inside()
         return layers
     reason = reason or namespaces.enter()
     if reason is not None:

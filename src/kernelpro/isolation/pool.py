@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from kernelpro.errors import MachineError, UserError
+from kernelpro.isolation import bubblewrap
 from kernelpro.isolation.scratch import zygote_environment
 from kernelpro.isolation.zygote import MAX_REQUEST_BYTES, READY
 
@@ -40,9 +41,13 @@ class Zygote:
         self._errors: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115
         code = _BOOT.format(paths=import_roots(), descriptor=theirs.fileno())
         # -I: no PYTHON* variables, no user site, no current folder on the import path.
+        wrapper = bubblewrap.wrapper()
+        environment = zygote_environment(threads=threads, visible_device=visible_device)
+        if wrapper:
+            environment[bubblewrap.INSIDE] = "1"
         self._process = subprocess.Popen(
-            [sys.executable, "-I", "-c", code],
-            env=zygote_environment(threads=threads, visible_device=visible_device),
+            [*wrapper, sys.executable, "-I", "-c", code],
+            env=environment,
             cwd="/", stdin=subprocess.DEVNULL, stdout=self._errors, stderr=self._errors,
             pass_fds=[theirs.fileno()], start_new_session=True,
         )  # fmt: skip
