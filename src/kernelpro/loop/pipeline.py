@@ -177,11 +177,9 @@ class Pipeline:
         pool = ThreadPoolExecutor(self._session.state.config.parallel, thread_name_prefix="writer")
         try:
             yield lambda requests: [pool.submit(write_one, self._writer, r) for r in requests]
-        except BaseException:
-            # Calls that go on would be paid for and read by nobody.
-            self._books.stop()
-            raise
         finally:
+            if self._turns:  # interrupted: calls that go on would be paid for and read by nobody
+                self._books.stop()
             pool.shutdown(cancel_futures=True)
             self._books.close()
 
