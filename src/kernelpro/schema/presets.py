@@ -49,9 +49,9 @@ MCTS_PRESETS = {
         virtual_loss=1.0,
     ),
     "default": MctsConstants(
-        exploration=0.35,
-        root_first=0,
-        root_width=2.0,
+        exploration=0.2,
+        root_first=5,
+        root_width=1.0,
         failed_width=2.0,
         success_width=3.0,
         width_exponent=0.5,
@@ -61,9 +61,9 @@ MCTS_PRESETS = {
         virtual_loss=1.0,
     ),
 }
-"""``paper``: PAPER section 4. ``default``: exploration and failure rewards chosen on simulated
-landscapes (``benchmarks/search_simulation.py``), where the paper's values lose to greedy at small
-budgets: its failure rewards outweigh any speed-up in a node's mean.
+"""``paper``: PAPER section 4. ``default``: exploration, first starts and failure rewards chosen on
+simulated landscapes below 1000 (``docs/search.md``), where the paper's values lose to greedy at
+small budgets: its failure rewards outweigh any speed-up in a node's mean.
 
 ``search_options={"preset": NAME}`` chooses one, single constants can be overridden."""
 

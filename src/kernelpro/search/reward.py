@@ -65,6 +65,13 @@ def tied(one: Tell, other: Tell) -> bool:
     return _inside(one.speedup, other) or _inside(other.speedup, one)
 
 
+def surely(tell: Tell) -> float:
+    """Lower end of the 95 % interval of an accepted candidate's speed-up; the speed-up itself if
+    there is no interval."""
+    assert tell.speedup is not None
+    return tell.speedup_ci95[0] if tell.speedup_ci95 else tell.speedup
+
+
 def _inside(speedup: float, tell: Tell) -> bool:
     low, high = tell.speedup_ci95 or (tell.speedup, tell.speedup)
     return low is not None and high is not None and low <= speedup <= high

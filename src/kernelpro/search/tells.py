@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from kernelpro.schema.outcome import Outcome
 from kernelpro.schema.search import Objective, Tell
-from kernelpro.search.reward import ranked
+from kernelpro.search.reward import ranked, surely, tied
 
 
 def tell_of(ask_id: int, node_id: str, outcome: Outcome) -> Tell:
@@ -28,7 +28,13 @@ def tell_of(ask_id: int, node_id: str, outcome: Outcome) -> Tell:
 def winner_id(
     remeasured: Mapping[str, Outcome], objective: Objective, max_slowdown: float | None = None
 ) -> str | None:
-    """The best survivor of the second measurement (see ``ranked``); None if there is none."""
+    """The best survivor of the second measurement (see ``ranked``); None if there is none.
+
+    For latency, among those the noise does not tell from the fastest, the one that is surely
+    fastest: a lucky measurement has a wide interval, and would else beat one known to be good.
+    """
     tells = [tell_of(0, node_id, outcome) for node_id, outcome in remeasured.items()]
-    best = next(iter(ranked(tells, objective, max_slowdown)), None)
-    return None if best is None else best.node_id
+    order = ranked(tells, objective, max_slowdown)
+    if objective == "latency":
+        order = sorted((t for t in order if tied(t, order[0])), key=surely, reverse=True)
+    return order[0].node_id if order else None
