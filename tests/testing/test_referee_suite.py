@@ -73,6 +73,10 @@ def test_whole_suite(suite: Suite, case: Case) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("mutation", mutations.MUTATIONS, ids=lambda m: m.name)
 def test_a_broken_defence_is_noticed(suite: Suite, mutation: mutations.Mutation) -> None:
+    cases = [ALL[name] for name in mutation.noticed_by]
     with mutation.patch():
-        results = [suite.run(ALL[name]) for name in mutation.noticed_by]
-    assert any(not result.passed for result in results), results
+        results = [suite.run(case) for case in cases]
+    assert any(
+        not result.passed or (case.check and result.check != case.check)
+        for case, result in zip(cases, results, strict=True)
+    ), results

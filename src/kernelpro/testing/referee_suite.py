@@ -3,8 +3,9 @@ what each file says is acceptable.
 
 A case is one candidate file whose first comment lines are ``# key: value``: ``task`` (a problem
 under ``exploits/tasks``), ``accept`` (statuses), ``idea``, and where needed ``at_most`` (a
-speed-up that an accepted case may not exceed), ``check`` (the integrity check that must catch
-it), ``timeouts: short``, ``library: no`` (library calls are forbidden), ``devices``, ``needs``
+speed-up that an accepted case may not surely exceed: what only clocks can tell is not rewarded
+where a busy machine hides it), ``check`` (the integrity check that catches it, where a check
+does), ``timeouts: short``, ``library: no`` (library calls are forbidden), ``devices``, ``needs``
 (a module) and ``pace: fast`` (part of the quick selection). Besides the verdict, the traps in
 ``traps`` must stay untouched. Files are never imported here.
 """
@@ -185,7 +186,7 @@ def verdict(case: Case, outcome: Outcome) -> str:
     if status not in case.accept:
         return f"{status} is not among {', '.join(case.accept)}: {outcome.message[:300]}"
     failed = [check.check for check in outcome.integrity if check.passed is False]
-    if case.check and case.check not in failed:
+    if case.check and outcome.status is Status.CHEATING and case.check not in failed:
         return f"caught by {failed or status} instead of by {case.check}"
     surely = outcome.speedup_ci95[0] if outcome.speedup_ci95 is not None else 0.0
     if case.at_most is not None and surely > case.at_most:
