@@ -56,10 +56,14 @@ class Scrambled:
         self._closed.set()
 
     def _answer(self) -> None:
+        patience = 0
         while not self._closed.wait(self._draw.uniform(0.0002, 0.003)):
             with self._lock:
-                if not self._open:
+                # Two at least, so that there is a choice; the last of a run comes alone.
+                patience += 1
+                if not self._open or (len(self._open) < 2 and patience < 50):
                     continue
+                patience = 0
                 candidate, future = self._open.pop(self._draw.randrange(len(self._open)))
             self.arrived.append(candidate.id)
             try:
@@ -105,7 +109,7 @@ def test_results_do_not_depend_on_the_order_of_arrival(tmp_path: Path, search: s
         assert result.evaluations == 24
         assert examiner.most_open > 1
     assert tales[0] == tales[1] == tales[2]
-    assert orders[0] != orders[1], "they did arrive differently"
+    assert any(order != sorted(order) for order in orders), "they did arrive out of order"
 
 
 def test_the_next_request_is_made_as_soon_as_one_is_answered(tmp_path: Path) -> None:
