@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from kernelpro import environ
-from kernelpro.api.reporting import report
-from kernelpro.errors import StoreError, UserError
+from kernelpro.errors import UserError
 from kernelpro.schema.codec import dumps
 from kernelpro.schema.config import EvaluationConfig
 from kernelpro.schema.problem import Precision
@@ -75,24 +74,21 @@ def run_kernelbench(
     )  # fmt: skip
     suite = Suite.open_or_create(Path(output), config)
 
-    def done(result: TaskResult) -> None:
-        if result.run and result.state != "started":
-            _run_report(suite.runs / result.run)
-        on_result(result)
-
-    run_suite(
+    pending = run_suite(
         suite, part(chosen, shard), root=Path(root), cache_root=environ.cache_root(),
         generations=Path(generations) if generations is not None else None,
-        limit_minutes=limit_minutes, retry_failed=retry_failed, on_result=done,
+        limit_minutes=limit_minutes, retry_failed=retry_failed, on_result=on_result,
     )  # fmt: skip
-    return report_kernelbench(output, lint=lint)
+    return report_kernelbench(output, lint=lint, pending=pending)
 
 
-def report_kernelbench(folder: Path | str, *, lint: Path | str | None = None) -> SuiteReport:
+def report_kernelbench(
+    folder: Path | str, *, lint: Path | str | None = None, pending: int = 0
+) -> SuiteReport:
     """The report of a suite folder, written beside its results as JSON and Markdown.
 
     ``lint``: a list made by :func:`lint_kernelbench` at shipped size, in place of the labels that
-    the runs found.
+    the runs found. ``pending``: tasks that a command has left for the next one.
     """
     from kernelpro.bench.kernelbench_lint import read_lint
     from kernelpro.bench.kernelbench_report import markdown, suite_report
@@ -101,7 +97,7 @@ def report_kernelbench(folder: Path | str, *, lint: Path | str | None = None) ->
     suite = Suite.open(Path(folder))
     listed = read_lint(Path(lint)) if lint is not None else None
     said = f"list of {listed.made_at} on {listed.device}" if listed else ""
-    made = suite_report(suite, listed.verdicts() if listed else None, said)
+    made = suite_report(suite, listed.verdicts() if listed else None, said, pending)
     write_whole(suite.folder / "report.json", dumps(made, indent=1) + "\n")
     write_whole(suite.folder / "report.md", markdown(made, links_from=suite.folder))
     return made
@@ -197,14 +193,6 @@ def _git(folder: Path, *arguments: str) -> str:
     except FileNotFoundError:
         return ""
     return done.stdout.strip() if done.returncode == 0 else ""
-
-
-def _run_report(folder: Path) -> None:
-    """A run whose report cannot be drawn is still a result."""
-    try:
-        report(folder, "html")
-    except (StoreError, UserError):
-        return
 
 
 def _check_same_machine(earlier: LintList, now: LintList, path: Path) -> None:

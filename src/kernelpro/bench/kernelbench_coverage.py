@@ -15,7 +15,13 @@ from kernelpro.bench.kernelbench_tasks import Task, TaskKey
 from kernelpro.errors import UserError
 from kernelpro.problems.export import export_graphs
 from kernelpro.proposers.playbook.plan.coverage import plan_coverage
-from kernelpro.proposers.playbook.plan.ir import AtenCall, Kernel, MatmulKernel, Plan
+from kernelpro.proposers.playbook.plan.ir import (
+    AtenCall,
+    Kernel,
+    MatmulKernel,
+    Plan,
+    ScanKernel,
+)
 from kernelpro.proposers.playbook.plan.library import Unplannable
 from kernelpro.proposers.playbook.recipes.base import Task as Recipe
 from kernelpro.proposers.playbook.recipes.cuda import CudaBackend
@@ -46,7 +52,7 @@ class TaskCoverage:
     reason: str = ""
     """Why it was refused."""
     kernels: int = 0
-    """Fused loop nests."""
+    """Fused loop nests, and running sums."""
     products: int = 0
     """Matrix products written as kernels of our own."""
     native: int = 0
@@ -63,12 +69,19 @@ def task_coverage(task: Task, precision: Precision = "strict") -> TaskCoverage:
     """Plan ``task`` for the described GPU, with products written by the playbook itself."""
     try:
         problem = task.load(precision)
-        graphs = export_graphs(problem, shapes_only=True)
-        return _of_graphs(task, problem, graphs)
+        return _of_graphs(task, problem, _graphs(problem))
     except UserError as error:
         return _refused(task, "not exportable: " + str(error).splitlines()[0])
     except Unplannable as error:
         return _refused(task, f"not plannable: {error}")
+
+
+def _graphs(problem: Problem) -> tuple[Graph, ...]:
+    """From shapes; from real weights and inputs where the constructor asks for values."""
+    try:
+        return export_graphs(problem, shapes_only=True)
+    except UserError:
+        return export_graphs(problem)
 
 
 def _of_graphs(task: Task, problem: Problem, graphs: tuple[Graph, ...]) -> TaskCoverage:
@@ -83,7 +96,7 @@ def _of_graphs(task: Task, problem: Problem, graphs: tuple[Graph, ...]) -> TaskC
     library = _left(plans)
     return TaskCoverage(
         key=task.key, name=task.name, extent="partial" if library else "full",
-        kernels=sum(isinstance(s, Kernel) for p in plans for s in p.steps),
+        kernels=sum(isinstance(s, Kernel | ScanKernel) for p in plans for s in p.steps),
         products=sum(isinstance(s, MatmulKernel) for p in plans for s in p.steps),
         native=sum(len(c.native) for c in coverages),
         native_share=min(c.native_share for c in coverages), library=library,

@@ -43,6 +43,7 @@ class Performer:
         started = time.monotonic()
         known = self._suite.result(task.key)
         base = _begun(task, known)
+        self._suite.save(base)
         try:
             problem = task.load(self._config.precision)
             base = dataclasses.replace(base, problem_hash=problem.source_hash)
@@ -52,7 +53,7 @@ class Performer:
                 result = self._score(base, problem, samples)
         except KernelproError as error:
             machine = isinstance(error, MachineError)
-            # The run so far is on the record: it may have been given its id meanwhile.
+            # The record may have been given the id of the run meanwhile.
             base = self._suite.result(task.key) or base
             result = dataclasses.replace(
                 base, state="failed", fault="machine" if machine else "problem", detail=str(error)

@@ -73,6 +73,8 @@ class SuiteReport:
     rows: tuple[ReportRow, ...]
     unfinished: tuple[str, ...]
     """Tasks that were begun and go on next time."""
+    pending: int = 0
+    """Tasks of the last command that have no result yet, begun or not."""
     lint: str = ""
     """Where the labels come from: a list made elsewhere, or empty for the runs themselves."""
     warnings: tuple[str, ...] = ()
@@ -83,8 +85,9 @@ class SuiteReport:
 
 
 def suite_report(
-    suite: Suite, verdicts: Mapping[TaskKey, TaskVerdict] | None = None, lint: str = ""
-) -> SuiteReport:
+    suite: Suite, verdicts: Mapping[TaskKey, TaskVerdict] | None = None, lint: str = "",
+    pending: int = 0,
+) -> SuiteReport:  # fmt: skip
     """The report of what is in the folder now."""
     results = list(suite.results())
     finished = [r for r in results if r.state != "started"]
@@ -96,7 +99,7 @@ def suite_report(
         aggregates=tuple(aggregates(results, suite.config.precision, verdicts)),
         rows=tuple(_row(r, columns, verdict(r, verdicts)) for r in finished),
         unfinished=tuple(str(r.key) for r in results if r.state == "started"),
-        lint=lint, warnings=tuple(_warnings(finished, devices)),
+        pending=pending, lint=lint, warnings=tuple(_warnings(finished, devices)),
         columns={c: COLUMNS[c] for c in columns}, sets=dict(SETS),
     )  # fmt: skip
 
@@ -151,6 +154,8 @@ def summary_lines(report: SuiteReport) -> list[str]:
             )
     flagged = sum(bool(row.labels) for row in report.rows)
     lines.append(f"{len(report.rows)} tasks finished, {flagged} of them labelled by the lint")
+    if report.pending:
+        lines.append(f"{report.pending} tasks are pending: the same command goes on with them")
     return [*lines, *report.warnings]
 
 

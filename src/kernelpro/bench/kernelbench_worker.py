@@ -39,9 +39,22 @@ def main(settings: dict[str, Any]) -> None:
     for line in orders:
         task = tasks[line.strip()]
         samples = None if generations is None else generations.samples(task.key)
-        performer.perform(task, samples)
+        result = performer.perform(task, samples)
+        if result.run and result.state != "started":
+            _draw_report(suite.runs / result.run)
         _free_memory()
         os.write(reply, DONE)
+
+
+def _draw_report(folder: Path) -> None:
+    """The run's own page. Drawn here: what a front end cannot draw must not end the suite."""
+    from kernelpro.report.html import html_report
+    from kernelpro.store.sqlite import RunStore
+    from kernelpro.views.run import fold
+
+    with RunStore.open(folder) as store:
+        page = html_report(fold(store.events()))
+    (folder / "report.html").write_text(page, encoding="utf-8")
 
 
 def _free_memory() -> None:

@@ -1,6 +1,6 @@
 """Written for kernelpro's tests: takes the whole process with it, as a bad driver would."""
 
-import os
+import ctypes
 
 import torch
 import torch.nn as nn
@@ -8,7 +8,8 @@ import torch.nn as nn
 
 class Model(nn.Module):
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        os._exit(7)
+        ctypes.string_at(0)
+        return x
 
 
 def get_inputs():
