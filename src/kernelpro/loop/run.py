@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from functools import partial
 from pathlib import Path
 
-from kernelpro.errors import StoreError, UserError
+from kernelpro.errors import ProviderError, StoreError, UserError
 from kernelpro.loop.assemble import (
     Assemble,
     Prepare,
@@ -58,7 +58,10 @@ def start_run(
         problem, config, runs_root=runs_root, cache_root=cache_root, listeners=listeners,
         prepare=prepare, run_id=run_id,
     )  # fmt: skip
-    with opened(folder, cache_root=cache_root, listeners=listeners, assemble=assemble) as loop:
+    with (
+        _said_how_to_go_on(folder),
+        opened(folder, cache_root=cache_root, listeners=listeners, assemble=assemble) as loop,
+    ):
         return loop.run()
 
 
@@ -98,10 +101,25 @@ def resume_run(
         check_budget(budget)
     if same_device:
         check_same_device(started_of(folder))
-    with opened(folder, cache_root=cache_root, listeners=listeners, assemble=assemble) as loop:
+    with (
+        _said_how_to_go_on(folder),
+        opened(folder, cache_root=cache_root, listeners=listeners, assemble=assemble) as loop,
+    ):
         now = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
         loop.session.record(Resumed(at=now, budget=budget))
         return loop.run()
+
+
+@contextlib.contextmanager
+def _said_how_to_go_on(folder: Path) -> Iterator[None]:
+    """Adds to a model service's error that nothing is lost, and how to go on."""
+    try:
+        yield
+    except ProviderError as error:
+        raise ProviderError(
+            f"{error}\nEverything until here is kept. Go on with: kernelpro optimize --resume "
+            f"{folder.name}"
+        ) from error
 
 
 @contextlib.contextmanager
