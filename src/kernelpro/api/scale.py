@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -20,6 +21,7 @@ from kernelpro.loop.run import is_begun
 from kernelpro.schema.config import Budget, EvaluationConfig, RunConfig
 from kernelpro.schema.problem import Problem
 from kernelpro.schema.search import Objective
+from kernelpro.store.listing import summarise
 from kernelpro.store.sqlite import RunStore
 from kernelpro.views.utilisation_view import UtilisationView, usage_of, utilisation_view
 
@@ -101,7 +103,7 @@ def resume_campaign(
 def show_campaign(folder: Path | str) -> CampaignPage:
     """How a campaign stands; also while it is at work."""
     with contextlib.closing(CampaignIndex(Path(folder))) as index:
-        entries = tuple(index.entries())
+        entries = tuple(_so_far(index, entry) for entry in index.entries())
         return CampaignPage(
             folder=index.folder,
             id=index.id,
@@ -170,6 +172,15 @@ def _load_all(problems: Sequence[Any]) -> list[Problem | Unreadable]:
         reasons = "; ".join(f"{p.name}: {p.reason}" for p in found if isinstance(p, Unreadable))
         raise UserError(f"There is no problem to work on{f' ({reasons})' if reasons else ''}")
     return found
+
+
+def _so_far(index: CampaignIndex, entry: Entry) -> Entry:
+    """A run at work as its own store has it; the index hears of a run only at its end."""
+    folder = index.runs / entry.run_id
+    if entry.state != "running" or not is_begun(folder):
+        return entry
+    summary = summarise(folder)
+    return dataclasses.replace(entry, speedup=summary.best_speedup, evaluations=summary.nodes)
 
 
 def _utilisation_of(folders: Sequence[Path], *, worked: float | None) -> UtilisationView:

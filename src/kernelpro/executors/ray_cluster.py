@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gc
 import os
+import socket
 from concurrent.futures import Future
 from functools import partial
 from pathlib import Path
@@ -25,6 +26,7 @@ NEAREST = "auto"
 """Address of the cluster this machine belongs to."""
 HERE = "local"
 """Address of a new cluster on this machine alone."""
+KNOCK_S = 10.0
 
 
 def ray_executor(
@@ -173,6 +175,7 @@ def _connect(ray: Any, address: str) -> bool:
     """Join the cluster; True if this call did, False if the program had joined one before."""
     if ray.is_initialized():
         return False
+    _knock(address)
     options: dict[str, Any] = {
         "log_to_driver": False,
         "logging_level": "ERROR",
@@ -187,10 +190,24 @@ def _connect(ray: Any, address: str) -> bool:
         else:
             ray.init(address=address, **options)
     except (ConnectionError, RuntimeError, ValueError) as error:
-        raise MachineError(
-            f"No Ray cluster answers at {address!r} ({error}). Start one with: ray start --head"
-        ) from error
+        raise _nobody(address, error) from error
     return True
+
+
+def _knock(address: str) -> None:
+    """``MachineError`` at once where nothing listens: Ray itself would try for minutes."""
+    host, colon, port = address.removeprefix("ray://").rpartition(":")
+    if colon and port.isdigit():
+        try:
+            socket.create_connection((host, int(port)), timeout=KNOCK_S).close()
+        except OSError as error:
+            raise _nobody(address, error) from error
+
+
+def _nobody(address: str, error: Exception) -> MachineError:
+    return MachineError(
+        f"No Ray cluster answers at {address!r} ({error}). Start one with: ray start --head"
+    )
 
 
 def _disconnect(ray: Any) -> None:
