@@ -1,6 +1,6 @@
 """Measures code search over CUTLASS: does one of the first five files answer the question?
 
-    python benchmarks/codesearch/measure.py [--sets tuning heldout] [--output FILE]
+    python benchmarks/codesearch/measure.py [--sets tuning heldout fresh] [--output FILE]
 
 Needs ``pip install --no-deps nvidia-cutlass==4.2.0.0``. Compares kernelpro with two baselines on
 the same questions: grep (files ranked by how many of the question's words they contain, then by
@@ -39,7 +39,7 @@ Engine = Callable[[str], list[str]]
 def main() -> None:
     """Measure and write one JSON file."""
     parser = argparse.ArgumentParser()
-    parser.add_argument("--sets", nargs="+", default=["tuning", "heldout"])
+    parser.add_argument("--sets", nargs="+", default=["tuning", "heldout", "fresh"])
     parser.add_argument("--output", type=Path,
                         default=HERE.parent / "results" / "codesearch.json")  # fmt: skip
     arguments = parser.parse_args()

@@ -32,6 +32,9 @@ def evaluate(
     precision: options.Precision = None,
     sandbox: options.Sandbox = "best-effort",
     library_calls: options.LibraryCalls = True,
+    energy: Annotated[
+        bool, typer.Option("--energy", help="Also measure joules, where there is a counter.")
+    ] = False,
     json: options.Json = False,
 ) -> None:
     """Build, verify and time CANDIDATE against PROBLEM; exit code 1 if it is not accepted."""
@@ -42,6 +45,7 @@ def evaluate(
         verdict=choice(verdict, Verdict, "--verdict"),
         sandbox=choice(sandbox, SandboxMode, "--sandbox"),
         allow_library_calls=library_calls,
+        energy=energy,
     )
     level, allowed = choice(checks, CheckLevel, "--checks"), _precision(precision)
     with problem_speaks_aside():

@@ -5,6 +5,7 @@ All candidate text goes through :func:`safe`: a candidate cannot move the cursor
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
 from rich.console import Group, RenderableType
@@ -30,6 +31,15 @@ def safe(text: str) -> str:
 def times(ratio: float | None) -> str:
     """``3.42x``; an ASCII sign, so that every terminal shows it."""
     return f"{ratio:.2f}x" if ratio is not None else "-"
+
+
+def grid(*heads: str, right: Iterable[int] = ()) -> Table:
+    """A table without lines."""
+    table = Table(box=None, pad_edge=False, header_style=QUIET, show_header=any(heads))
+    for number, head in enumerate(heads):
+        table.add_column(head, justify="right" if number in set(right) else "left",
+                         no_wrap=number == 0, overflow="fold")  # fmt: skip
+    return table
 
 
 def clock(seconds: float) -> str:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from kernelpro.dashboard.drawing import QUIET
-from kernelpro.dashboard.pages import grid
+from kernelpro.dashboard.drawing import QUIET, grid, safe, times
 from kernelpro.energy.meter import Comparison, Measured
 from kernelpro.energy.statistics import PairedRatio
 from kernelpro.schema.hardware import EnergyCosts
+from kernelpro.schema.outcome import Outcome
 from kernelpro.text import format_si, format_us
+from kernelpro.views.energy_view import EnergyView
 
 
 def comparison_page(first: str, second: str, meter: str, found: Comparison) -> RenderableType:
@@ -36,6 +37,35 @@ def costs_page(costs: EnergyCosts) -> RenderableType:
     for name, value in costs.pj_per_flop.items():
         table.add_row(f"{name} FLOP", f"{value:.3g} pJ")
     return Group(table, Text(f"{costs.meter} {costs.measured_at or ''}".strip(), style=QUIET))
+
+
+def outcome_energy(outcome: Outcome) -> Text | None:
+    """One line about the joules of an outcome, or why there are none; None if nobody asked."""
+    energy, lacking = outcome.energy, outcome.evidence.get("energy_missing")
+    if energy is None:
+        return None if lacking is None else Text(f"energy: {safe(str(lacking))}", style=QUIET)
+    half = 0.5 * (energy.ci95_j[1] - energy.ci95_j[0]) / energy.joules
+    parts = [f"energy: {format_si(energy.joules, 'J')} a call ± {half:.1%}"]
+    if energy.average_watts is not None:
+        parts.append(f"{energy.average_watts:.0f} W")
+    baseline = outcome.evidence.get("baseline_energy_j")
+    if isinstance(baseline, float) and baseline > 0:
+        parts.append(f"{energy.joules / baseline:.3f} of eager's")
+    if energy.power_limited:
+        parts.append("power-limited")
+    return Text(", ".join(parts) + f" ({energy.meter})")
+
+
+def front_page(view: EnergyView) -> RenderableType:
+    """The attempts that no other beats in both speed and energy, fastest first."""
+    table = grid("front", "speed-up", "energy a call", right=(1, 2))
+    front = sorted((p for p in view.points if p.on_front), key=lambda p: -p.speedup)
+    for point in front:
+        mark = " *" if point.is_best else ""
+        table.add_row(point.node_id + mark, times(point.speedup), format_si(point.energy_j, "J"))
+    if view.baseline_j is not None:
+        table.add_row("eager", times(1.0), format_si(view.baseline_j, "J"), style=QUIET)
+    return table
 
 
 def _interval(found: Measured) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 from rich.console import Group, RenderableType
@@ -11,6 +11,8 @@ from rich.table import Table
 from rich.text import Text
 
 from kernelpro.dashboard.drawing import ACCENT, FAIL, QUIET, safe, times
+from kernelpro.dashboard.drawing import grid as grid
+from kernelpro.dashboard.energy_page import outcome_energy
 from kernelpro.schema.finding import Diagnosis, Finding, KernelDiagnosis, Severity
 from kernelpro.schema.guidance import Guidance
 from kernelpro.schema.hardware import Peaks
@@ -58,15 +60,6 @@ class ToolRow(Protocol):
     def paper(self) -> Any: ...
 
 
-def grid(*heads: str, right: Iterable[int] = ()) -> Table:
-    """A table without lines."""
-    table = Table(box=None, pad_edge=False, header_style=QUIET, show_header=any(heads))
-    for number, head in enumerate(heads):
-        table.add_column(head, justify="right" if number in set(right) else "left",
-                         no_wrap=number == 0, overflow="fold")  # fmt: skip
-    return table
-
-
 def outcome_page(outcome: Outcome) -> RenderableType:
     """The verdict, with the evidence for it."""
     style = f"bold {ACCENT}" if outcome.ok else f"bold {FAIL}"
@@ -86,6 +79,8 @@ def outcome_page(outcome: Outcome) -> RenderableType:
         parts += [Text(""), _latencies(outcome)]
     if outcome.correctness is not None:
         parts += [Text(""), _correctness(outcome.correctness)]
+    energy = outcome_energy(outcome)
+    parts += [Text(""), energy] if energy is not None else []
     parts += _checks(outcome)
     parts += [Text(f"remark: {safe(w)}", style="yellow") for w in warnings_of(outcome)]
     return Group(*parts)

@@ -16,11 +16,13 @@ from kernelpro.dashboard.drawing import (
     times,
     tree_lines,
 )
+from kernelpro.dashboard.energy_page import front_page
 from kernelpro.dashboard.pages import diagnosis_page, grid, outcome_page
 from kernelpro.text import printable
 from kernelpro.views.candidate_view import CandidateView, candidate_view
 from kernelpro.views.compare_view import CompareView
 from kernelpro.views.diff_view import DiffView
+from kernelpro.views.energy_view import EnergyView, energy_view
 from kernelpro.views.run import Run
 from kernelpro.views.run_summary import run_summary
 from kernelpro.views.words import status_word, stop_word
@@ -41,6 +43,9 @@ def run_page(run: Run, limit: int) -> RenderableType:
     if path:
         parts += [Text(""), Text("how it got there", style="bold")]
         parts += [_step(candidate_view(run, node_id)) for node_id in path]
+    energy = energy_view(run)
+    if isinstance(energy, EnergyView):
+        parts += [Text(""), Text("speed and energy", style="bold"), front_page(energy)]
     return Group(*parts)
 
 
