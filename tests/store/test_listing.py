@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from kernelpro.store.listing import list_runs
+from kernelpro.schema.event import NodeFinished, Remeasured, Resumed
+from kernelpro.store.listing import list_runs, summarise
 from kernelpro.store.sqlite import RunStore
+from kernelpro.testing.sample_run import sample_events
 
 from .samples import short_run, started
 
@@ -38,3 +40,19 @@ def test_states(tmp_path: Path) -> None:
 
 def test_no_folder_no_runs(tmp_path: Path) -> None:
     assert list_runs(tmp_path / "nowhere") == []
+
+
+def test_the_second_measurement_counts_until_the_run_goes_on(tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    *events, stopped = sample_events(nodes=8)
+    before = max(e.outcome.speedup or 0.0 for e in events if isinstance(e, NodeFinished))
+    again = next(e.outcome.speedup for e in events if isinstance(e, Remeasured))
+    with RunStore.create(folder) as store:
+        for event in events[:-1]:
+            store.append(event)
+        assert summarise(folder).best_speedup == before
+        store.append(events[-1])
+        store.append(stopped)
+        assert summarise(folder).best_speedup == again != before
+        store.append(Resumed(at="2026-01-15T10:00:00+00:00"))
+        assert summarise(folder).best_speedup == before
