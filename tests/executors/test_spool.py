@@ -96,6 +96,7 @@ def test_concurrent_workers_one_killed_one_stopped_lose_nothing_and_do_nothing_t
     assert set(health.deliveries) <= {"counted", "duplicate"}
 
 
+@pytest.mark.slow
 def test_workers_in_namespaces_of_their_own_share_the_folder(tmp_path: Path) -> None:
     unshare = ["unshare", "--user", "--map-root-user", "--pid", "--fork", "--uts", "--ipc"]
     if subprocess.run([*unshare, "true"], check=False, capture_output=True).returncode:
@@ -140,6 +141,7 @@ def test_a_full_disk_of_the_controller_delays_its_jobs_and_loses_nothing(tmp_pat
         assert [f.result(60).result.value for f in futures] == list(range(5))
 
 
+@pytest.mark.slow
 def test_a_disk_that_is_really_full(tmp_path: Path) -> None:
     mount = ["unshare", "--user", "--map-root-user", "--mount", "sh", "-c"]
     script = 'mount -t tmpfs -o size=256k spool "$0" && exec "$@"'
@@ -185,6 +187,7 @@ def test_a_disk_that_is_really_full(tmp_path: Path) -> None:
     assert lines[-1] == "{20000} Counter({'counted': 4})"
 
 
+@pytest.mark.slow
 def test_clocks_may_say_what_they_like(tmp_path: Path) -> None:
     wrong = (
         "import os, sys, time, datetime\n"
