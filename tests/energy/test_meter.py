@@ -105,7 +105,9 @@ def sleeper(each_s):
     return work
 
 
-QUICK = EnergyPlan(window_s=0.45, least_windows=2, most_windows=2, idle_s=0.4, warm_s=0.1)
+QUICK = EnergyPlan(
+    window_s=0.45, least_windows=2, most_windows=2, idle_s=0.4, idle_rest_s=0.0, warm_s=0.1
+)
 
 
 def test_a_session_measures_a_real_workload():

@@ -68,8 +68,3 @@ def test_a_straight_line_is_found():
     assert found.r_squared == pytest.approx(1.0)
     with pytest.raises(ValueError):
         s.line([1, 1, 1], [1, 2, 3])
-
-
-def test_more_windows_are_wanted_the_wider_the_interval():
-    narrow, wide = [1.0, 1.001, 0.999], [1.0, 1.1, 0.9]
-    assert s.windows_wanted(narrow, 0.01) == 3 < s.windows_wanted(wide, 0.01)

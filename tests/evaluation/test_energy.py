@@ -20,7 +20,9 @@ from kernelpro.schema.codec import dumps, loads
 from kernelpro.schema.outcome import Outcome, Status
 from kernelpro.schema.profile import Missing
 
-PLAN = EnergyPlan(window_s=0.6, least_windows=2, most_windows=2, idle_s=0.6, warm_s=0.1)
+PLAN = EnergyPlan(
+    window_s=0.6, least_windows=2, most_windows=2, idle_s=0.6, idle_rest_s=0.0, warm_s=0.1
+)
 
 
 class SteadyCounter:

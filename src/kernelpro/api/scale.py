@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from kernelpro import environ
+from kernelpro.api.aim import resolve_aim
 from kernelpro.api.executing import opened_executor
 from kernelpro.api.optimize import Listener, write_results
 from kernelpro.api.runs import LATEST, find_run
@@ -72,10 +73,11 @@ def start_campaign(
     loaded = _load_all(problems)
     if evaluations is None and minutes is None:
         evaluations = CAMPAIGN_EVALUATIONS
+    aim = resolve_aim(objective, None, evaluation or EvaluationConfig(checks="fast"), None)
     config = RunConfig(
-        device="auto", writer=model, search=search, objective=objective, seed=seed,
+        device="auto", writer=model, search=search, objective=aim.objective, seed=seed,
         parallel=parallel, budget=Budget(evaluations=evaluations, minutes=minutes),
-        evaluation=evaluation or EvaluationConfig(checks="fast"),
+        evaluation=aim.evaluation,
     )  # fmt: skip
     with contextlib.closing(Campaign.create(Path(folder), loaded, config)) as campaign:
         _work(campaign, executor, active, again=False, hear=hear, listeners=listeners)

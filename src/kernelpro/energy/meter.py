@@ -36,6 +36,8 @@ class EnergyPlan:
     target: float = 0.01
     """Half-width of the 95 % interval, as a share, at which measuring stops."""
     idle_s: float = 2.0
+    idle_rest_s: float = 1.0
+    """Waited before idle power is measured: clocks and fans need it to come down (chosen)."""
     warm_s: float = 8.0
     """Warm-up ends here even if the temperature still moves; the record says so."""
 
@@ -116,7 +118,7 @@ def warm_up(session: Session, workloads: Sequence[tuple[str, Workload]], plan: E
 
 def measure(session: Session, label: str, workload: Workload, plan: EnergyPlan) -> Measured | str:
     """Energy of one launch of ``workload``; a sentence instead if the counter cannot tell."""
-    session.idle(plan.idle_s)
+    session.idle(plan.idle_s, rest_s=plan.idle_rest_s)
     steady = warm_up(session, [(label, workload)], plan)
     for count in range(1, plan.most_windows + 1):
         session.run(label, workload, plan.window_s)
@@ -131,7 +133,7 @@ def compare(
     session: Session, first: tuple[str, Workload], second: tuple[str, Workload], plan: EnergyPlan
 ) -> Comparison | str:
     """Both in turns (AB BA AB ...), so that heat and drift hit both alike."""
-    session.idle(plan.idle_s)
+    session.idle(plan.idle_s, rest_s=plan.idle_rest_s)
     steady = warm_up(session, [first, second], plan)
     found: Comparison | str = "no window was measured"
     for count in range(1, plan.most_windows + 1):

@@ -79,12 +79,13 @@ class Session:
         self._windows.append(window)
         return window
 
-    def idle(self, seconds: float, label: str = "idle") -> Window:
-        """Do nothing for ``seconds`` and mark it."""
+    def idle(self, seconds: float, *, rest_s: float = 0.0) -> Window:
+        """Do nothing for ``seconds`` after a rest, and mark it."""
+        time.sleep(rest_s)
         start = time.perf_counter()
         time.sleep(seconds)
         self._check()
-        window = Window(label, start, time.perf_counter(), 0)
+        window = Window("idle", start, time.perf_counter(), 0)
         self._windows.append(window)
         return window
 

@@ -119,16 +119,6 @@ def line(work: Sequence[float], energy: Sequence[float]) -> Line:
     return Line(slope, intercept, r_squared, float(np.max(np.abs(residuals / y))))
 
 
-def windows_wanted(values: Sequence[float], target_share: float) -> int:
-    """Windows after which the interval's half-width is likely below ``target_share``."""
-    interval = mean_interval(values)
-    if not math.isfinite(interval.half_width_share):
-        return len(values) + 1
-    return max(
-        len(values), math.ceil(len(values) * (interval.half_width_share / target_share) ** 2)
-    )
-
-
 def t_cdf(t: float, degrees: int) -> float:
     """Distribution function of Student's t for whole degrees of freedom.
 
