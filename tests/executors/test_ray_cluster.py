@@ -47,6 +47,7 @@ START_S = 280
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[Any]:
+    os.environ.setdefault("RAY_worker_niceness", "0")
     from ray.cluster_utils import Cluster
 
     head = {"num_cpus": 1, "num_gpus": 0, "include_dashboard": False}

@@ -186,6 +186,8 @@ def _connect(ray: Any, address: str) -> bool:
         options["runtime_env"] = {"env_vars": {"PYTHONPATH": os.environ["PYTHONPATH"]}}
     try:
         if address == HERE:
+            # Ray makes its workers yield to everybody; what times must not.
+            os.environ.setdefault("RAY_worker_niceness", "0")
             ray.init(include_dashboard=False, **options)
         else:
             ray.init(address=address, **options)
