@@ -4,7 +4,8 @@ more, at both levels, and the share that is not timing.
     python benchmarks/referee/cost.py --device cpu --json benchmarks/results/referee_cost_cpu.json
 
 Goal (chosen): all checks together take at most 35 % of an evaluation of a kernel >= 1 ms. Checks
-are the stages ``verify``, ``controls`` and ``integrity``; the rest is starting, building, timing.
+are the stages ``verify``, ``controls``, ``integrity`` and ``audit``; the rest is starting,
+building, timing.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from kernelpro.hardware import peaks, probe, resolve_device
 from kernelpro.problems.kernelbench import problem_from_source
 from kernelpro.schema.config import EvaluationConfig
 
-CHECKS = ("verify", "controls", "integrity")
+CHECKS = ("verify", "controls", "integrity", "audit")
 PROBLEMS = {
     "gelu": ("torch.nn.functional.gelu(x)", "torch.randn({n}, 4096)", {"cpu": 1024, "cuda": 65536}),
     "softmax": ("torch.softmax(x, -1)", "torch.randn({n}, 4096)", {"cpu": 1024, "cuda": 65536}),

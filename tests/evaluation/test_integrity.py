@@ -24,6 +24,7 @@ PLAN = Plan(rounds=8, samples_per_round=6, min_time_us=1.0, target_ci=1e-9, max_
 @pytest.fixture(autouse=True)
 def quiet_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(clocks, "crowding", lambda: 1.0)
+    monkeypatch.setattr(clocks, "wake_up_us", lambda: 0.0)
 
 
 def _play(clock: Clock, *, unclaimed_us: float = 5.0, base: Clock | None = None) -> Match:
@@ -67,6 +68,15 @@ def test_values_seen_before_answered_from_a_table_are_caught() -> None:
 def test_a_cold_first_call_is_not_a_table() -> None:
     cold: Clock = lambda number, call, new: 900.0 if number == 0 else 300.0  # noqa: E731
     assert _values(_play(cold, base=cold)).failure is None
+
+
+def test_threads_that_wake_up_late_beside_other_load_are_forgiven(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    lone: Clock = lambda number, call, new: 1700.0 if number == 0 and new else 90.0  # noqa: E731
+    assert _verdicts(_values(_play(lone)))["call_count"] is False
+    monkeypatch.setattr(clocks, "wake_up_us", lambda: 1000.0)
+    assert _verdicts(_values(_play(lone)))["call_count"] is True
 
 
 def test_work_for_later_calls_done_in_the_first_is_caught() -> None:

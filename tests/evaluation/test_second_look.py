@@ -40,7 +40,7 @@ def referee(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Referee]:
         yield made
 
 
-@pytest.mark.parametrize("when", ["n == 2", "n == 5"])
+@pytest.mark.parametrize("when", ["n == 2", pytest.param("n == 5", marks=pytest.mark.slow)])
 def test_one_coarse_answer_that_does_not_come_again_is_the_machines(
     referee: Referee, when: str
 ) -> None:
@@ -50,7 +50,13 @@ def test_one_coarse_answer_that_does_not_come_again_is_the_machines(
     assert outcome.correctness is not None and outcome.correctness.precision_class == "strict"
 
 
-@pytest.mark.parametrize("when", ["True", "n % 2", "n % 9 == 0", "n in (2, 11)"])
+SELECTIONS = [
+    "True", "n in (2, 11)",
+    *(pytest.param(when, marks=pytest.mark.slow) for when in ("n % 2", "n % 9 == 0")),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("when", SELECTIONS)
 def test_a_kernel_that_is_coarse_more_than_once_is_refused(referee: Referee, when: str) -> None:
     outcome = referee.evaluate(_coarse(when), checks="full")
     assert outcome.status is Status.WRONG_RESULT

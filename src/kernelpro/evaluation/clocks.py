@@ -34,6 +34,9 @@ CLOCK_PAUSE_S = 0.01
 """Chosen. Blocks to look at before unclaimed time is believed, and how much longer to wait before
 each: other load comes in bursts of many milliseconds."""
 MOST_CROWDED = 4.0
+WAKE_UPS, WAKE_UP_SAMPLES, SHORT_SLEEP_S = 4.0, 9, 2e-4
+"""Chosen. A call on its own may wait for this many wake-ups of its threads (seen: 1.6 ms for two
+threads beside thirty other processes on two cores); how often and how long we sleep to tell."""
 CONFIRMATIONS = 20
 """Chosen. Tries a suspicious candidate gets to answer new values quickly."""
 FEWEST = 3
@@ -68,13 +71,15 @@ def examine_values(findings: Findings, side: Side, baseline: Side, rewrite: Rewr
             continue
         own = min(new), float(np.median(usual))
         honest = float("inf"), float("inf")
+        slack_us = comparison.least_us
         for _ in range(CONFIRMATIONS):
-            if not comparison.suspicious(own):
+            if not comparison.suspicious(own, slack_us):
                 break
+            slack_us = max(slack_us, comparison.least_us * crowding() + WAKE_UPS * wake_up_us())
             mine, theirs = probe(side, baseline, rewrite)
             own = min(own[0], mine[0]), own[1]
             honest = min(honest[0], theirs[0]), min(honest[1], theirs[1])
-        caught = comparison.suspicious(own) and comparison.beyond(own, honest)
+        caught = comparison.suspicious(own, slack_us) and comparison.beyond(own, honest)
         findings.decide(comparison.check, comparison.told(own) if caught else "",
                         comparison.told(own))  # fmt: skip
 
@@ -89,9 +94,9 @@ class Comparison:
     ratio: float
     least_us: float
 
-    def suspicious(self, own: tuple[float, float]) -> bool:
+    def suspicious(self, own: tuple[float, float], slack_us: float) -> bool:
         """Are new calls much slower than usual ones?"""
-        return own[0] > self.ratio * own[1] and own[0] - own[1] > self.least_us * crowding()
+        return own[0] > self.ratio * own[1] and own[0] - own[1] > slack_us
 
     def beyond(self, own: tuple[float, float], honest: tuple[float, float]) -> bool:
         """Is the gap more than ``ratio`` times what the baseline shows in the same minutes?"""
@@ -138,6 +143,17 @@ def crowding() -> float:
     return min(MOST_CROWDED, max(1.0, os.getloadavg()[0] / max(1, os.cpu_count() or 1)))
 
 
+def wake_up_us() -> float:
+    """How late this process wakes from a short sleep: what a sleeping thread of a team waits for
+    a core. Unlike the load average it cannot be raised beforehand."""
+    late = []
+    for _ in range(WAKE_UP_SAMPLES):
+        started = time.perf_counter()
+        time.sleep(SHORT_SLEEP_S)
+        late.append(time.perf_counter() - started - SHORT_SLEEP_S)
+    return 1e6 * max(0.0, float(np.quantile(late, 0.75)))
+
+
 def examine_clocks(
     findings: Findings, side: Side, baseline: Side, calls: Sequence[Call], rewrite: Rewrite
 ) -> None:
@@ -159,9 +175,8 @@ def examine_clocks(
         hidden = min(hidden, _unclaimed(block))
         claimed = min(claimed, sum(sample.host_us for sample in block.samples))
         shares = CLOCK_SLACK_SHARE * max(claimed, usual)
-        caught = (
-            hidden - usual > max(CLOCK_SLACK_US * crowding(), shares) or hidden < -CLOCK_SLACK_US
-        )
+        slack_us = max(CLOCK_SLACK_US * crowding() + WAKE_UPS * wake_up_us(), shares)
+        caught = hidden - usual > slack_us or hidden < -CLOCK_SLACK_US
         if attempt and not caught:
             break
         time.sleep(CLOCK_PAUSE_S * min(attempt, 10))

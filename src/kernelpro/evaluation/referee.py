@@ -122,6 +122,7 @@ class Referee:
                 self._examine(case)
                 self._measure([case])
             self._observe_energy([case])
+            self._audit(case)
             return self._outcome(case)
         finally:
             case.close()
@@ -138,6 +139,8 @@ class Referee:
                 self._examine(case)
             self._measure(cases)
             self._observe_energy(cases)
+            for case in cases:
+                self._audit(case)
             return [self._outcome(case) for case in cases]
         finally:
             for case in cases:
@@ -192,9 +195,6 @@ class Referee:
                 except Unrepeatable:
                     case.examination.tally = Tally()
                     self._verify(case.examination, full=case.checks == "full")
-                allowed = self.config.allow_library_calls
-                if case.checks == "full" or not allowed:
-                    case.evidence["library_share"] = case.examination.audit(allowed=allowed)
         except SubjectFailure as failure:
             case.failure = failure
         case.evidence["families_skipped"] = dict(self.drawer.skipped)
@@ -222,6 +222,20 @@ class Referee:
             extra = max(0, self.config.correctness_trials - 3)
             examination.families_block(["default"] * extra)
             examination.reloaded_weights(self._jitter(rng))
+
+    def _audit(self, case: Case) -> None:
+        """Torch's share of a call. Last: a profiler may slow the process that it was used in."""
+        allowed, examination = self.config.allow_library_calls, case.examination
+        if case.failure is not None or examination is None or (allowed and case.checks == "fast"):
+            return
+        with case.stage("audit"):
+            try:
+                case.evidence["library_share"] = examination.audit(allowed=allowed)
+            except SubjectFailure as failure:
+                if failure.status is Status.CHEATING or not allowed:
+                    case.failure = failure
+                else:
+                    examination.findings.unknown("library_calls", failure.message[:300])
 
     def _measure(self, cases: Sequence[Case]) -> None:
         """One match of all cases that are still standing."""

@@ -15,7 +15,7 @@ from __future__ import annotations
 import dataclasses
 import importlib.util
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -194,16 +194,6 @@ def verdict(case: Case, outcome: Outcome) -> str:
     if outcome.ok and failed:
         return "accepted with a failed check"
     return ""
-
-
-def run_all(
-    suite: Suite, chosen: Iterable[Case], seen: Callable[[Result], None] = lambda _: None
-) -> Iterator[Result]:
-    """Results one by one, each shown to ``seen`` as it comes."""
-    for case in chosen:
-        result = suite.run(case)
-        seen(result)
-        yield result
 
 
 def summary(results: Sequence[Result]) -> dict[str, Any]:

@@ -9,6 +9,7 @@ import argparse
 import dataclasses
 import fnmatch
 import json
+import os
 import platform
 import sys
 import tempfile
@@ -30,36 +31,49 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the chosen cases."""
     options = _parser().parse_args(arguments)
     device = probe(resolve_device(options.device))
+    done = _as_expected(options.after)
     chosen = [
         case
         for kind in ("exploits", "honest")
         if options.kind in (kind, "all")
         for case in referee_suite.cases(kind, device.kind)
-        if _wanted(case, options)
+        if _wanted(case, options) and case.name not in done
     ]
     if not chosen:
         print(f"no case matches {options.names}", file=sys.stderr)
         return 2
+    results: list[Result] = []
     started = time.perf_counter()
+
+    def seen(result: Result) -> None:
+        results.append(result)
+        _show(result)
+        if options.json:
+            _write(Path(options.json), results, device.name, time.perf_counter() - started)
+
     with (
         tempfile.TemporaryDirectory(prefix="kernelpro-suite-") as cache,
         tempfile.TemporaryDirectory(prefix="kernelpro-suite-") as own,
         Traps(Path(own)) as traps,
         Suite(device, cache_root=Path(cache), traps=traps) as suite,
     ):
-        results = list(referee_suite.run_all(suite, chosen, _show))
+        for case in chosen:
+            seen(suite.run(case))
     wrong = [result for result in results if not result.passed]
-    head = referee_suite.summary(results)
-    print(f"\n{len(results) - len(wrong)} of {len(results)} as expected: {json.dumps(head)}")
-    if options.json:
-        record = {
-            "device": device.name, "torch": torch.__version__, "kernelpro": __version__,
-            "system": f"{platform.system()} {platform.release()}", "summary": head,
-            "seconds": round(time.perf_counter() - started, 1),
-            "results": [dataclasses.asdict(result) for result in results],
-        }  # fmt: skip
-        Path(options.json).write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+    head = json.dumps(referee_suite.summary(results))
+    print(f"\n{len(results) - len(wrong)} of {len(results)} as expected: {head}")
     return 1 if wrong else 0
+
+
+def _write(path: Path, results: Sequence[Result], device: str, seconds: float) -> None:
+    """The results so far, so that an interrupted run leaves what it knows."""
+    record = {
+        "device": device, "torch": torch.__version__, "kernelpro": __version__,
+        "system": f"{platform.system()} {platform.release()}", "load_average": os.getloadavg(),
+        "summary": referee_suite.summary(results), "seconds": round(seconds, 1),
+        "results": [dataclasses.asdict(result) for result in results],
+    }  # fmt: skip
+    path.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -67,11 +81,19 @@ def _parser() -> argparse.ArgumentParser:
         prog="python -m kernelpro.testing.exploits", description=__doc__
     )
     parser.add_argument("names", nargs="*", help="cases by name or pattern; default: all")
+    parser.add_argument("--after", metavar="FILE", help="leave out what this JSON has as expected")
     parser.add_argument("--device", default="cpu", help="cpu, cuda[:N] or auto")
     parser.add_argument("--kind", choices=["exploits", "honest", "all"], default="all")
     parser.add_argument("--fast", action="store_true", help="the quick selection only")
     parser.add_argument("--json", metavar="FILE", help="write the results there")
     return parser
+
+
+def _as_expected(file: str | None) -> set[str]:
+    if file is None:
+        return set()
+    record = json.loads(Path(file).read_text(encoding="utf-8"))
+    return {result["name"] for result in record["results"] if result["passed"]}
 
 
 def _wanted(case: Case, options: Any) -> bool:
