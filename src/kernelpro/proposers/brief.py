@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import NamedTuple
 
 from kernelpro.llm.base import estimate_tokens
 from kernelpro.prompts.fit import Part, fit
-from kernelpro.prompts.render import as_data, render
+from kernelpro.prompts.render import render
 from kernelpro.proposers import views
 from kernelpro.schema.exchange import Message
 from kernelpro.schema.memory import MemoryEntry
 from kernelpro.schema.problem import Precision
-from kernelpro.schema.proposal_request import ProposalRequest
+from kernelpro.schema.proposal_request import Attempt, ProposalRequest
 
 LIMIT = 24_000
 """Tokens of a prompt, estimated (chosen: what models read attentively; an attempt needs a few
@@ -64,7 +65,7 @@ def coder_prompt(
     texts = fit(_parts(request, extras, memory), room, estimate_tokens)
     context = render(
         "coder_context",
-        name=problem.name,
+        name=views.name_of(problem),
         reference_class=problem.reference_class,
         problem=texts["problem"],
         workload=texts["workload"],
@@ -81,7 +82,7 @@ def request_text(request: ProposalRequest) -> str:
     return render(
         "external",
         request=str(request.ask.id),
-        name=request.problem.name,
+        name=views.name_of(request.problem),
         system=prompt.system,
         context=prompt.user[: prompt.stable],
         task=prompt.user[prompt.stable :],
@@ -95,22 +96,33 @@ _FRAME_TOKENS = 400
 def _parts(
     request: ProposalRequest, extras: Extras, memory: tuple[MemoryEntry, ...] | None
 ) -> dict[str, Part]:
-    parent, best = request.parent, request.best
-    other_best = best is not None and (parent is None or best.candidate.id != parent.candidate.id)
     remembered = request.memory if memory is None else memory
-    notes = [as_data(note, "note") for note in extras.notes if note]
-    return {
-        "problem": Part.whole(as_data(request.problem.source, "reference"), PROBLEM),
+    parts = {
+        "problem": Part.whole(request.problem.source, PROBLEM, label="reference"),
         "workload": Part((views.workload_text(request),), WORKLOAD),
         "knowledge": Part(views.knowledge_text(request.device), KNOWLEDGE),
-        "parent": Part.whole(views.version_text(parent) if parent else "", PARENT),
-        "guidance": Part.whole(views.guidance_text(parent) if parent else "", GUIDANCE),
-        "siblings": Part(tuple(map(views.attempt_line, reversed(request.siblings))), SIBLINGS),
-        "best": Part((views.version_text(best),) if best and other_best else (), BEST),
-        "memory": Part(tuple(map(views.memory_line, _newest_last_cut(remembered))), MEMORY),
-        "notes": Part(tuple(notes), NOTES),
-        "analysis": Part((extras.analysis,) if extras.analysis else (), ANALYSIS),
-    }
+        "siblings": Part(tuple(map(views.attempt_line, reversed(request.siblings))), SIBLINGS,
+                         label="attempts"),
+        "memory": Part(tuple(map(views.memory_line, _newest_last_cut(remembered))), MEMORY,
+                       label="memory"),
+        "notes": Part(tuple(note for note in extras.notes if note), NOTES, label="notes"),
+        "analysis": Part((extras.analysis,) if extras.analysis else (), ANALYSIS,
+                         label="analysis"),
+    }  # fmt: skip
+    if request.parent is not None:
+        parts["parent"] = views.version_part(request.parent, PARENT)
+        parts["guidance"] = views.guidance_part(request.parent, GUIDANCE)
+    if (best := _other_best(request)) is not None:
+        parts["best"] = replace(views.version_part(best, BEST), least=0)
+    return parts
+
+
+def _other_best(request: ProposalRequest) -> Attempt | None:
+    """The best version, if it is another than the one to work on."""
+    best, parent = request.best, request.parent
+    if best is None or (parent is not None and best.candidate.id == parent.candidate.id):
+        return None
+    return best
 
 
 def _newest_last_cut(memory: tuple[MemoryEntry, ...]) -> list[MemoryEntry]:
@@ -119,27 +131,25 @@ def _newest_last_cut(memory: tuple[MemoryEntry, ...]) -> list[MemoryEntry]:
 
 
 def _task(request: ProposalRequest, texts: dict[str, str], extras: Extras) -> str:
+    best, parent = _other_best(request), request.parent
+    shown = f"{views.verdict(best)}\n\n{texts['best']}" if best and texts["best"] else ""
     values = {
         "scout": extras.scout,
-        "siblings": _listed("## Already tried from here", texts["siblings"], "attempts"),
-        "best": _headed("## The best version so far", texts["best"]),
-        "memory": _listed("## Learnt so far in this run", texts["memory"], "memory"),
+        "siblings": _headed("## Already tried from here", texts["siblings"]),
+        "best": _headed("## The best version so far", shown),
+        "memory": _headed("## Learnt so far in this run", texts["memory"]),
         "notes": _headed("## Found for this task", texts["notes"]),
     }
-    if request.parent is None:
-        analysis = _listed("## A first analysis", texts["analysis"], "analysis")
+    if parent is None:
+        analysis = _headed("## A first analysis", texts["analysis"])
         return render("coder_initial", analysis=analysis, **values)
     values |= {
-        "parent_id": request.parent.candidate.id,
-        "parent": texts["parent"],
-        "guidance": texts["guidance"],
+        "parent_id": parent.candidate.id,
+        "parent": f"{views.verdict(parent)}\n\n{texts['parent']}",
+        "guidance": f"{texts['guidance']}\n\n{views.moves_text(parent)}",
     }
     return render("coder_repair" if request.ask.mode == "repair" else "coder_optimize", **values)
 
 
 def _headed(title: str, text: str) -> str:
     return f"{title}\n\n{text}" if text else ""
-
-
-def _listed(title: str, text: str, label: str) -> str:
-    return _headed(title, as_data(text, label)) if text else ""

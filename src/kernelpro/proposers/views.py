@@ -5,11 +5,12 @@ from __future__ import annotations
 
 from kernelpro.diagnosis.analytic import Floor, floor
 from kernelpro.diagnosis.moves import meaning
-from kernelpro.prompts.render import as_data, load
+from kernelpro.prompts.fit import Part
+from kernelpro.prompts.render import load
 from kernelpro.schema.graph import Graph
 from kernelpro.schema.hardware import Device, Peaks
 from kernelpro.schema.memory import MemoryEntry
-from kernelpro.schema.problem import TensorSpec
+from kernelpro.schema.problem import Problem, TensorSpec
 from kernelpro.schema.proposal_request import Attempt, ProposalRequest
 from kernelpro.text import format_si, format_us, printable
 
@@ -65,10 +66,15 @@ def knowledge_text(device: Device) -> tuple[str, ...]:
     return tuple(load(name).strip() for name in names)
 
 
-def version_text(attempt: Attempt) -> str:
-    """A version's verdict and its whole source."""
+def name_of(problem: Problem) -> str:
+    """The problem's name on one short line."""
+    return " ".join(printable(problem.name).split())[:80]
+
+
+def version_part(attempt: Attempt, worth: int) -> Part:
+    """A version's whole source."""
     candidate = attempt.candidate
-    return f"{verdict(attempt)}\n\n" + as_data(candidate.proposal.source, f"version {candidate.id}")
+    return Part.whole(candidate.proposal.source, worth, label=f"version {candidate.id}")
 
 
 def verdict(attempt: Attempt) -> str:
@@ -80,16 +86,18 @@ def verdict(attempt: Attempt) -> str:
     return f"It was accepted at {outcome.speedup:.2f}x the speed of eager PyTorch{took}."
 
 
-def guidance_text(attempt: Attempt) -> str:
-    """The advice on a version, word for word, with what its moves mean."""
-    if attempt.guidance is None:
-        return as_data(attempt.outcome.message, "outcome")
-    said = as_data(attempt.guidance.text, "guidance")
-    moves = dict.fromkeys(move for item in attempt.guidance.items for move in item.moves)
-    if moves:
-        lines = "\n".join(f"- `{printable(move)}`: {meaning(move)}" for move in moves)
-        said += "\n\nMoves that answer these findings:\n\n" + lines
-    return said
+def guidance_part(attempt: Attempt, worth: int) -> Part:
+    """The advice on a version, word for word."""
+    said = attempt.outcome.message if attempt.guidance is None else attempt.guidance.text
+    return Part.whole(said, worth, label="guidance")
+
+
+def moves_text(attempt: Attempt) -> str:
+    """What the moves mean that the advice on a version names; empty if it names none."""
+    items = attempt.guidance.items if attempt.guidance else ()
+    moves = dict.fromkeys(move for item in items for move in item.moves)
+    lines = [f"- `{printable(move)}`: {meaning(move)}" for move in moves]
+    return "\n".join(["Moves that answer these findings:", "", *lines]) if lines else ""
 
 
 def attempt_line(attempt: Attempt) -> str:

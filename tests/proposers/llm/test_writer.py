@@ -219,6 +219,15 @@ def test_a_librarian_without_end_is_stopped():
         assert writer_on(server, "librarian", tools=(tool,), settings=settings).propose(request())
 
 
+def test_a_librarian_whose_window_is_full_is_done_without():
+    tool = Tool(name="search_code", description="s", schema={"type": "object"},
+                run=lambda arguments: "more")  # fmt: skip
+    full = Fail(400, "the request exceeds the available context size")
+    with chat_server(full, Say(FILE)) as server:
+        writer = writer_on(server, "librarian", tools=(tool,), settings=Settings(reply_tokens=100))
+        assert writer.propose(request()).source == SOURCE
+
+
 def test_scouts_differ_and_share_the_facts():
     entries = tuple(
         memory(i, "fact" if i % 4 == 0 else "learning", f"entry-{i}") for i in range(1, 13)

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from kernelpro.llm.base import ChatReply, estimate_tokens
 from kernelpro.prompts.fit import Part, fit
-from kernelpro.prompts.render import as_data, render
+from kernelpro.prompts.render import render
 from kernelpro.proposers import views
 from kernelpro.proposers.brief import Prompt
 from kernelpro.proposers.llm.call import Call
@@ -72,13 +72,14 @@ def analyst_prompt(request: ProposalRequest, limit: int) -> Prompt:
     """What the analyst is sent, at most ``limit`` estimated tokens."""
     system = render("analyst_system")
     parts = {
-        "problem": Part.whole(as_data(request.problem.source, "reference"), 1),
+        "problem": Part.whole(request.problem.source, 1, label="reference"),
         "workload": Part((views.workload_text(request),), 0),
     }
     room = max(limit - estimate_tokens(system) - 200, 200)
     texts = fit(parts, room, estimate_tokens)
     device = views.device_text(request.device, request.peaks)
-    return Prompt(system, render("analyst", name=request.problem.name, device=device, **texts))
+    name = views.name_of(request.problem)
+    return Prompt(system, render("analyst", name=name, device=device, **texts))
 
 
 def read_analysis(text: str) -> Analysis:

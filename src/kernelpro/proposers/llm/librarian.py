@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from kernelpro.llm.base import ChatReply, Tool
+from kernelpro.llm.base import ChatReply, Tool, TooLong, estimate_tokens
+from kernelpro.prompts.fit import Part, fit
 from kernelpro.prompts.render import as_data, render
 from kernelpro.proposers import views
 from kernelpro.proposers.brief import Prompt
@@ -20,11 +21,15 @@ _NOTHING = "nothing found"
 
 def look_up(call: Call, request: ProposalRequest) -> str:
     """The librarian's report; empty if it found nothing. ``call.tools`` are all it can use."""
-    prompt = librarian_prompt(request)
+    # Half of a prompt's length, so that there is room for what the look-ups bring.
+    prompt = librarian_prompt(request, call.desk.settings.prompt_tokens // 2)
     messages = [prompt.message()]
     left = call.desk.settings.lookups
     while True:
-        reply = call.say(prompt.system, messages)
+        try:
+            reply = call.say(prompt.system, messages)
+        except TooLong:
+            return ""  # on record; the coder can do without
         wanted = reply.message.calls
         if not wanted:
             return _report(reply)
@@ -37,15 +42,19 @@ def look_up(call: Call, request: ProposalRequest) -> str:
         left -= len(wanted)
 
 
-def librarian_prompt(request: ProposalRequest) -> Prompt:
-    """What the librarian is sent."""
-    task = [as_data(request.problem.source, "reference")]
-    if request.parent is not None:
-        task.append(f"It works on version {request.parent.candidate.id} ({request.ask.mode}).")
-        task.append(views.guidance_text(request.parent))
+def librarian_prompt(request: ProposalRequest, limit: int) -> Prompt:
+    """What the librarian is sent, at most ``limit`` estimated tokens."""
+    system, parent = render("librarian_system"), request.parent
+    parts = {"problem": Part.whole(request.problem.source, 0, label="reference")}
+    if parent is not None:
+        parts["guidance"] = views.guidance_part(parent, 1)
+    texts = fit(parts, max(limit - estimate_tokens(system) - 200, 200), estimate_tokens)
+    task = texts["problem"]
+    if parent is not None:
+        works_on = f"It works on version {parent.candidate.id} ({request.ask.mode})."
+        task = f"{task}\n\n{works_on}\n\n{texts['guidance']}"
     device = views.device_text(request.device, request.peaks)
-    user = render("librarian", device=device, task="\n\n".join(task))
-    return Prompt(render("librarian_system"), user)
+    return Prompt(system, render("librarian", device=device, task=task))
 
 
 def _run(wanted: ToolCall, tools: tuple[Tool, ...]) -> str:

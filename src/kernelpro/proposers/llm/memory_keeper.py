@@ -6,7 +6,7 @@ from typing import Any, cast
 
 from kernelpro.llm.base import ChatReply, estimate_tokens
 from kernelpro.prompts.fit import Part, fit
-from kernelpro.prompts.render import as_data, render
+from kernelpro.prompts.render import render
 from kernelpro.proposers import views
 from kernelpro.proposers.brief import Prompt
 from kernelpro.proposers.llm.call import Call
@@ -52,13 +52,15 @@ def memory_prompt(attempt: Attempt, limit: int) -> Prompt:
     """What the memory keeper is sent, at most ``limit`` estimated tokens."""
     system = render("memory_system")
     proposal = attempt.candidate.proposal
-    idea = as_data(f"{proposal.title}\n{proposal.rationale}".strip(), "idea")
     parts = {
-        "attempt": Part.whole(f"{idea}\n\n{views.version_text(attempt)}", 0),
-        "outcome": Part.whole(views.guidance_text(attempt), 1),
+        "idea": Part.whole(f"{proposal.title}\n{proposal.rationale}".strip(), 2, label="idea"),
+        "version": views.version_part(attempt, 0),
+        "guidance": views.guidance_part(attempt, 1),
     }
-    texts = fit(parts, max(limit - estimate_tokens(system) - 100, 200), estimate_tokens)
-    return Prompt(system, render("memory", **texts))
+    texts = fit(parts, max(limit - estimate_tokens(system) - 150, 200), estimate_tokens)
+    tried = f"{texts['idea']}\n\n{texts['version']}"
+    ended = f"{views.verdict(attempt)}\n\n{texts['guidance']}"
+    return Prompt(system, render("memory", attempt=tried, outcome=ended))
 
 
 def read_notes(text: str, candidate_id: str) -> tuple[MemoryEntry, ...]:

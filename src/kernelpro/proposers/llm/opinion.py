@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kernelpro.llm.base import ChatReply, estimate_tokens
-from kernelpro.prompts.fit import Part, fit
+from kernelpro.prompts.fit import fit
 from kernelpro.prompts.render import render
 from kernelpro.proposers import views
 from kernelpro.proposers.brief import Prompt
@@ -24,14 +24,13 @@ def second_opinion(call: Call, request: ProposalRequest, parent: Attempt) -> str
 def opinion_prompt(request: ProposalRequest, parent: Attempt, limit: int) -> Prompt:
     """What the profile analyst is sent, at most ``limit`` estimated tokens."""
     system = render("profile_analyst_system")
-    parts = {
-        "parent": Part.whole(views.version_text(parent), 0),
-        "guidance": Part.whole(views.guidance_text(parent), 1),
-    }
+    parts = {"parent": views.version_part(parent, 0), "guidance": views.guidance_part(parent, 1)}
     room = max(limit - estimate_tokens(system) - 200, 200)
     texts = fit(parts, room, estimate_tokens)
     device = views.device_text(request.device, request.peaks)
-    return Prompt(system, render("profile_analyst", device=device, **texts))
+    kernel = f"{views.verdict(parent)}\n\n{texts['parent']}"
+    user = render("profile_analyst", device=device, parent=kernel, guidance=texts["guidance"])
+    return Prompt(system, user)
 
 
 def _read(reply: ChatReply) -> str:
