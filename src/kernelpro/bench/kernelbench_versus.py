@@ -15,9 +15,7 @@ import random
 import secrets
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
-
-import torch
+from typing import TYPE_CHECKING, Any
 
 from kernelpro.bench.kernelbench_record import Versus
 from kernelpro.evaluation.compare import contract_violation
@@ -34,6 +32,9 @@ from kernelpro.schema.config import EvaluationConfig
 from kernelpro.schema.hardware import Device
 from kernelpro.schema.problem import Problem
 from kernelpro.text import content_hash
+
+if TYPE_CHECKING:
+    import torch
 
 PAPER_ATOL, PAPER_RTOL = 1e-2, 1e-3
 """The KernelPro paper's tolerance (PAPER section 6)."""
@@ -192,6 +193,8 @@ def tolerance_used(actual: torch.Tensor, eager: torch.Tensor) -> float:
 
     Equal infinities and NaN in the same place are no difference; anywhere else they are infinite.
     """
+    import torch
+
     if not eager.numel():
         return 0.0
     got, want = actual.double(), eager.double()
