@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import sys
 import threading
 from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
 
+from kernelpro.errors import UserError
 from kernelpro.llm.base import CallFailed, ChatRequest, Rejected, Temporary, Tool, TooLong
 from kernelpro.llm.prices import given_price
 from kernelpro.llm.providers import parse_model
@@ -162,3 +164,9 @@ def test_the_stable_part_is_marked_where_the_service_caches_what_is_marked(monke
     first, second = seen[0]["messages"][0]["content"]
     assert (first["text"], second["text"]) == ("stable|", "new")
     assert "cache_control" in first
+
+
+def test_a_missing_package_names_its_extra(monkeypatch):
+    monkeypatch.setitem(sys.modules, "pydantic_ai", None)
+    with pytest.raises(UserError, match=r"pip install 'kernelpro\[llm\]'"):
+        RemoteModel(parse_model("ollama:x"))
