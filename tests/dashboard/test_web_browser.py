@@ -85,7 +85,7 @@ def test_the_tree_answers_to_mouse_and_keyboard(served, watched):
     drawn = page.get_attribute("#tree", "data-drawn")
     for _ in range(6):
         page.keyboard.press("+")
-    page.wait_for_function(f"document.getElementById('tree').dataset.drawn !== '{drawn}'")
+    page.wait_for_function(f"() => document.getElementById('tree').dataset.drawn !== '{drawn}'")
 
 
 def test_deep_links_open_what_they_name(served, watched):
@@ -93,9 +93,9 @@ def test_deep_links_open_what_they_name(served, watched):
     page.wait_for_selector("#panel.open")
     assert "n0005" in page.inner_text("#panel")
     page.evaluate("location.hash = '#n0006'")
-    page.wait_for_function("document.getElementById('panel').innerText.includes('n0006')")
+    page.wait_for_function("() => document.getElementById('panel').innerText.includes('n0006')")
     page.go_back()
-    page.wait_for_function("document.getElementById('panel').innerText.includes('n0005')")
+    page.wait_for_function("() => document.getElementById('panel').innerText.includes('n0005')")
     other = watched.open(f"{served.url}/?state=damaged")
     assert other.locator("table.runs tbody tr").count() == 1
 
@@ -114,14 +114,14 @@ def test_two_tabs_follow_a_run_until_it_is_deleted(tmp_path, watched):
         for tab in tabs:
             tab.wait_for_selector("#tree[data-nodes='12']")
             tab.wait_for_selector("main[data-state='stopped']")
-            tab.wait_for_function("document.querySelector('[data-part=meters]').innerText"
+            tab.wait_for_function("() => document.querySelector('[data-part=meters]').innerText"
                                   ".includes('of 12')")  # fmt: skip
         shutil.rmtree(folder)
         for tab in tabs:
             tab.wait_for_selector("main[data-state='gone']")
             assert "deleted" in tab.inner_text("#live")
             assert tab.get_attribute("#tree", "data-nodes") == "12"
-        listing.wait_for_function("!document.querySelector('table.runs')")
+        listing.wait_for_function("() => !document.querySelector('table.runs')")
 
 
 REAL_RUN = """
@@ -156,9 +156,8 @@ def test_a_real_run_is_followed_while_it_goes_on(tmp_path, watched):
             page.wait_for_selector("#tree[data-nodes='2']")
             page.wait_for_selector("main[data-state='stopped']")
             assert page.get_attribute("#tree", "data-nodes") == "3"
-            page.wait_for_function(
-                "document.querySelector('.headline').innerText.match(/×|No attempt was accepted/)"
-            )
+            page.wait_for_function("() => document.querySelector('.headline').innerText"
+                                   ".match(/×|No attempt was accepted/)")  # fmt: skip
             assert going.wait(120) == 0
         finally:
             going.kill()
@@ -180,9 +179,8 @@ def test_twenty_thousand_nodes_stay_fluid(tmp_path, watched):
         ready(page)
         assert page.locator("#attempts .row").count() < 60
         page.evaluate("document.getElementById('attempts').scrollTop = 300000")
-        page.wait_for_function(
-            "[...document.querySelectorAll('#attempts .row')].some(r => r.innerText.length > 8)"
-        )
+        page.wait_for_function("() => [...document.querySelectorAll('#attempts .row')]"
+                               ".some(row => row.innerText.length > 8)")  # fmt: skip
         assert page.locator("svg circle").count() < 6000
         assert len(page.content()) < 2_000_000
 
@@ -242,7 +240,7 @@ def test_hostile_text_is_shown_and_does_nothing(served, stored, watched):
         if not address:
             ready(page)
             page.fill("#list-search", "script")
-            page.wait_for_function("document.querySelector('#attempts .row')"
+            page.wait_for_function("() => document.querySelector('#attempts .row')"
                                    "?.innerText.includes('<script>alert(1)</script>')")  # fmt: skip
         text = page.inner_text("body")
         assert "<script>alert(1)</script>" in text

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import http.client
 import json
+import os
+import re
 import shutil
+import signal
 import sqlite3
+import subprocess
+import sys
 from contextlib import closing
 from dataclasses import replace
 
 import pytest
 
-from dashboard.web import HOSTILE, SAMPLE, serving, store_run
+from dashboard.web import HOSTILE, SAMPLE, Served, serving, store_run
 from kernelpro.dashboard.web.data import BEST
 from kernelpro.dashboard.web.guard import is_loopback
 from kernelpro.dashboard.web.list_page import chosen, filters_of
@@ -257,3 +262,24 @@ def test_a_port_in_use_is_the_users_to_mend(served, stored):
         serve(port=served.port, runs_root=stored)
     with pytest.raises(UserError, match="no folder of runs"):
         serve(runs_root=stored / "missing")
+
+
+def test_the_command_serves_until_interrupted(tmp_path):
+    store_run(tmp_path / SAMPLE, sample_events(nodes=4))
+    command = [sys.executable, "-m", "kernelpro", "serve", "--port", "0", "--runs", tmp_path]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        env={**os.environ, "PYTHONUNBUFFERED": "1"},
+    ) as going:  # fmt: skip
+        try:
+            said = going.stdout.readline()
+            port = int(re.search(r"http://127\.0\.0\.1:(\d+)/ ", said)[1])
+            assert Served(tmp_path, port).get(RUN).status == 200
+            connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+            connection.request("GET", f"{RUN}/events")
+            assert _event(connection.getresponse())[0] == "change"
+            going.send_signal(signal.SIGINT)
+            assert going.wait(60) == 0
+            assert going.stderr.read() == ""
+        finally:
+            going.kill()

@@ -97,8 +97,9 @@ def serving(root: Path, token: str | None = None) -> Iterator[Served]:
     """The dashboard of ``root`` on a free port."""
     listener = socket.create_server(("127.0.0.1", 0))
     app = application(root, Access(host="127.0.0.1", token=token))
-    config = uvicorn.Config(app, log_level="error", lifespan="off", timeout_graceful_shutdown=1)
+    config = uvicorn.Config(app, log_level="error", lifespan="off", timeout_graceful_shutdown=10)
     server = uvicorn.Server(config)
+    app.state.library.closing = lambda: server.should_exit
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
     thread.start()
     try:

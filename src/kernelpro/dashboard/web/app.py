@@ -42,11 +42,13 @@ Endpoint = Callable[[Request], Response]
 def application(root: Path, access: Access) -> Starlette:
     """The dashboard of the runs under ``root``, for those ``access`` allows."""
     pages = Pages(Library(root))
-    return Starlette(
+    app = Starlette(
         routes=pages.routes(),
         middleware=[Middleware(Guard, access=access)],
         exception_handlers={HTTPException: _refused, StoreError: _damaged},
     )
+    app.state.library = pages.library
+    return app
 
 
 class Pages:

@@ -22,7 +22,7 @@ HEARTBEAT = 20
 async def run_changes(library: Library, name: str) -> AsyncIterator[str]:
     """One ``change`` at once and after every recorded event; ``gone`` ends the stream."""
     seen, quiet = (-1, ""), 0
-    while True:
+    while not library.closing():
         try:
             now = await to_thread.run_sync(_look, library, name)
         except (KeyError, StoreError):
@@ -41,7 +41,7 @@ async def list_changes(library: Library) -> AsyncIterator[str]:
     """A ``change`` whenever the list of runs does."""
     seen: object = None
     quiet = 0
-    while True:
+    while not library.closing():
         now = await to_thread.run_sync(library.summaries)
         if now != seen:
             if seen is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
+from collections.abc import Callable
 from pathlib import Path
 
 from kernelpro.dashboard.web.stored_run import StoredRun
@@ -20,6 +21,8 @@ class Library:
 
     def __init__(self, root: Path) -> None:
         self.root = root
+        self.closing: Callable[[], bool] = lambda: False
+        """True once the server ends: event streams end too, instead of being cut off."""
         self._guard = threading.Lock()
         self._open: OrderedDict[str, StoredRun] = OrderedDict()
         self._summaries: dict[str, tuple[tuple[int, ...], RunSummary]] = {}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import secrets
 import socket
 from collections.abc import Callable
@@ -13,8 +14,8 @@ from kernelpro.dashboard.web.app import application
 from kernelpro.dashboard.web.guard import Access, is_loopback
 from kernelpro.errors import UserError
 
-GOODBYE_S = 1
-"""Seconds that open event streams get when the server ends."""
+GOODBYE_S = 5
+"""Seconds that open requests get when the server ends; event streams end within one."""
 
 
 def serve(root: Path, host: str, port: int, announce: Callable[[str], None]) -> None:
@@ -32,8 +33,11 @@ def serve(root: Path, host: str, port: int, announce: Callable[[str], None]) -> 
         app, log_level="warning", access_log=False, server_header=False, lifespan="off",
         timeout_graceful_shutdown=GOODBYE_S,
     )  # fmt: skip
+    server = uvicorn.Server(config)
+    app.state.library.closing = lambda: server.should_exit
     announce(address + (f"?token={token}" if token else ""))
-    uvicorn.Server(config).run(sockets=[listener])
+    with contextlib.suppress(KeyboardInterrupt):  # the usual end
+        server.run(sockets=[listener])
 
 
 def _bound(host: str, port: int) -> socket.socket:
@@ -44,6 +48,7 @@ def _bound(host: str, port: int) -> socket.socket:
         listener = socket.socket(family, kind, protocol)
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind(place)
+        listener.listen(128)  # whoever is told the address may come at once
     except OSError as error:
         raise UserError(
             f"Cannot listen on {host}:{port} ({error.strerror or error}). Choose another port "
