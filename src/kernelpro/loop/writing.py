@@ -93,6 +93,8 @@ def _in_threads(work: Sequence[Callable[[], Result]], books: RunBooks) -> list[R
     """
     with ThreadPoolExecutor(len(work), thread_name_prefix="writer") as pool:
         futures = [pool.submit(piece) for piece in work]
+        for future in futures:
+            future.add_done_callback(lambda _: books.wake())
         try:
             while not all(future.done() for future in futures):
                 books.take_in()
