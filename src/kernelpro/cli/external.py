@@ -33,6 +33,8 @@ def start(
     search: options.Search = "mcts",
     seed: options.Seed = 0,
     precision: options.Precision = None,
+    sandbox: options.Sandbox = "best-effort",
+    library_calls: options.LibraryCalls = True,
     runs: options.Runs = None,
     json: options.Json = False,
 ) -> None:
@@ -46,6 +48,7 @@ def start(
         started = api.start(
             problem, device=device, evaluations=evaluations, search=search, seed=seed,
             precision=choice(precision, Precision, "--precision"), runs_root=runs,
+            evaluation=options.attempts(sandbox, library_calls=library_calls),
         )  # fmt: skip
     if json:
         say_json(started)

@@ -52,6 +52,8 @@ def optimize(
     library: options.Library = None,
     precision: options.Precision = None,
     seed: options.Seed = 0,
+    sandbox: options.Sandbox = "best-effort",
+    library_calls: options.LibraryCalls = True,
     runs: options.Runs = None,
     json: options.Json = False,
     quiet: options.Quiet = False,
@@ -67,6 +69,7 @@ def optimize(
         "objective": _objective(objective), "precision": _precision(precision),
         "parallel": parallel, "library": library, "stagnation": stagnation,
         "max_slowdown": share(max_slowdown, "--max-slowdown"),
+        "evaluation": options.attempts(sandbox, library_calls=library_calls),
         "models": _given(
             initial=model_initial, repair=model_repair, optimize=model_optimize,
             analyst=model_analyst, profile_analyst=model_profile, memory=model_memory,
@@ -74,10 +77,8 @@ def optimize(
         "writer_options": _given(prompt_tokens=prompt_tokens, reply_tokens=reply_tokens,
                                  price=price, code_root=code_root),
     }  # fmt: skip
-    limits = {
-        "evaluations": evaluations, "minutes": minutes, "target_speedup": target_speedup,
-        "cost_usd": cost_usd, "tokens": tokens, "executor": executor,
-    }  # fmt: skip
+    limits = {"evaluations": evaluations, "minutes": minutes, "target_speedup": target_speedup,
+              "cost_usd": cost_usd, "tokens": tokens, "executor": executor}  # fmt: skip
     result, view = _run(problem, resume, given, limits, runs, quiet=quiet, plain=plain)
     _say(result, view, json=json)
 

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+if TYPE_CHECKING:
+    from kernelpro.schema.config import EvaluationConfig
 
 Problem = Annotated[
     str,
@@ -196,3 +199,15 @@ LibraryCalls = Annotated[
         help="May torch's own operators do the work? Their share is always in the record.",
     ),
 ]
+
+
+def attempts(sandbox: str, *, library_calls: bool) -> EvaluationConfig:
+    """How a run's attempts are judged: the fast checks, under what the options say."""
+    from kernelpro.cli.output import choice
+    from kernelpro.schema.config import EvaluationConfig, SandboxMode
+
+    return EvaluationConfig(
+        checks="fast",
+        sandbox=choice(sandbox, SandboxMode, "--sandbox"),
+        allow_library_calls=library_calls,
+    )
