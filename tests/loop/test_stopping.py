@@ -18,7 +18,7 @@ from .simulated import SOURCE, accepted
 
 
 def attempt(*kernels: tuple[float | None, float | None]) -> Attempt:
-    """An attempt of 100 us whose kernels have these durations and headrooms."""
+    """An attempt of 100 us, at most 101, whose kernels have these durations and headrooms."""
     source = SOURCE.format(note="x")
     proposal = Proposal(source=source, mode="initial", title="x")
     diagnosis = Diagnosis(
@@ -37,10 +37,10 @@ def attempt(*kernels: tuple[float | None, float | None]) -> Attempt:
 @pytest.mark.parametrize(
     ("kernels", "share"),
     [
-        ([(100.0, 1.0)], 1.0),
-        ([(100.0, 1.25)], 0.8),
-        ([(50.0, 1.0)], 0.5),
-        ([(50.0, 1.0), (50.0, 2.0)], 0.75),
+        ([(100.0, 1.0)], 100 / 101),
+        ([(100.0, 1.25)], 80 / 101),
+        ([(50.0, 1.0)], 50 / 101),
+        ([(50.0, 1.0), (50.0, 2.0)], 75 / 101),
         ([(120.0, 1.0)], 1.0),
         ([(50.0, None), (50.0, 1.0)], None),
         ([(None, 1.0)], None),
@@ -50,7 +50,7 @@ def attempt(*kernels: tuple[float | None, float | None]) -> Attempt:
 def test_attained_share(
     kernels: list[tuple[float | None, float | None]], share: float | None
 ) -> None:
-    assert attained_share(attempt(*kernels)) == share
+    assert attained_share(attempt(*kernels)) == pytest.approx(share)
 
 
 @pytest.mark.parametrize(("speedup", "reason"), [(1.0, None), (1.1, "near_roofline")])
@@ -60,6 +60,15 @@ def test_at_the_roofline_only_a_winner_ends_the_run(speedup: float, reason: str 
     state = State(best)
     ended = reason_to_stop(state, elapsed_s=0.0)  # type: ignore[arg-type]
     assert (ended[0] if ended else None) == reason
+
+
+def test_a_lucky_measurement_is_not_at_the_roofline() -> None:
+    sure = attempt((100.0, 1.0))
+    latency = sure.outcome.latency
+    assert latency is not None
+    noisy = dataclasses.replace(latency, ci95_us=(80.0, 200.0))
+    lucky = dataclasses.replace(sure, outcome=dataclasses.replace(sure.outcome, latency=noisy))
+    assert attained_share(lucky) == 0.5
 
 
 class State:

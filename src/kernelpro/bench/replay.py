@@ -104,7 +104,11 @@ def resampled(measured: Measured, draw: random.Random) -> Outcome:
         outcome,
         speedup=outcome.speedup * factor,
         speedup_ci95=None if interval is None else (interval[0] * factor, interval[1] * factor),
-        latency=dataclasses.replace(latency, median_us=latency.median_us * slower),
+        latency=dataclasses.replace(
+            latency,
+            median_us=latency.median_us * slower,
+            ci95_us=(latency.ci95_us[0] * slower, latency.ci95_us[1] * slower),
+        ),
         evidence={**outcome.evidence, "resampled": True},
     )
 

@@ -34,10 +34,11 @@ def reason_to_stop(state: RunState, elapsed_s: float) -> tuple[StopReason, str] 
 
 
 def attained_share(attempt: Attempt) -> float | None:
-    """Time at the roofline over the measured latency of the whole call, 0..1.
+    """Time at the roofline over the latency of the whole call, 0..1.
 
-    The time at the roofline is the sum over kernels of duration / headroom, so time outside the
-    kernels counts as lost. None if a kernel's headroom or duration is not known.
+    The latency is taken at the upper end of its 95 % interval: a lucky measurement must not end a
+    run. The time at the roofline is the sum over kernels of duration / headroom, so time outside
+    the kernels counts as lost. None if a kernel's headroom or duration is not known.
     """
     diagnosis, latency = attempt.diagnosis, attempt.outcome.latency
     if diagnosis is None or not diagnosis.kernels or latency is None:
@@ -47,4 +48,4 @@ def attained_share(attempt: Attempt) -> float | None:
         if not kernel.headroom or not kernel.duration_us:
             return None
         attainable_us += kernel.duration_us / kernel.headroom
-    return min(1.0, attainable_us / latency.median_us)
+    return min(1.0, attainable_us / max(latency.median_us, latency.ci95_us[1]))
