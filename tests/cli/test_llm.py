@@ -1,4 +1,4 @@
-"""A chat model as the writer, from the command line to the report and back by replay."""
+"""A chat model as the writer, from the command line to the report."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from tests.llm.chat_server import Fail, Say, chat_server
 from tests.proposers.requests import REFERENCE, SOURCE
 from typer.testing import CliRunner
 
-from kernelpro import api
 from kernelpro.cli.main import app
 from kernelpro.errors import UserError
 
@@ -49,35 +48,24 @@ def test_wrong_settings_are_explained_before_anything_runs(options, said, tmp_pa
 
 @pytest.mark.slow
 @pytest.mark.timeout(600)
-def test_from_the_command_line_to_the_report_and_back_by_replay(tmp_path: Path):
+def test_from_the_command_line_to_the_report(tmp_path: Path):
     problem, runs = tmp_path / "twice_relu.py", tmp_path / "runs"
     problem.write_text(REFERENCE)
-    simd = SOURCE.replace("    for (", "    #pragma omp simd\n    for (")
     script = (
         Say('{"class": "compute", "why": "w", "plan": ["fuse"], "risks": []}'),
         Fail(429, "slow down", {"retry-after": "0"}),
         Say(f"Title: one loop\n```python\n{SOURCE}```"),
         Say('{"notes": [{"category": "learning", "text": "one pass is enough"}]}'),
-        Say(f"Title: simd\n```python\n{simd}```"),
-        Say("no notes"),
     )
     words = ("optimize", problem, "--device", "cpu", "--json", "--quiet", "--runs", runs)
     with chat_server(*script) as server:
         result = json.loads(
-            kernelpro(*words, "--model", server.model(), "--evaluations", 2, "--tokens", 200_000)
+            kernelpro(*words, "--model", server.model(), "--evaluations", 1, "--tokens", 200_000)
         )
         assert "not compute-bound" in server.prompt(2)
-    # How fast it is decides whether there is a second attempt: the first may be at the roofline.
-    assert set(result["statuses"]) == {"ok"}
+    assert result["statuses"] == {"ok": 1}
     assert {u["role"] for u in result["usage"]} == {"analyst", "coder", "memory"}
     talk = kernelpro("runs", "talk", "latest", "--node", "n0001", "--runs", runs)
     assert "one pass is enough" in talk
     report = (Path(result["folder"]) / "report.html").read_text("utf-8")
     assert "analyst" in report
-
-    again = json.loads(kernelpro(*words, "--model", "replay:latest", "--evaluations", 9))
-    then, now = (api.show_run(folder) for folder in (result["folder"], again["folder"]))
-    replayed = [now.source(node) for node in now.nodes]
-    assert replayed
-    assert replayed == [then.source(node) for node in then.nodes][: len(replayed)]
-    assert sum(u["requests"] for u in again["usage"]) == 0

@@ -60,8 +60,8 @@ model's name. The local ones have the addresses that the programs use by default
 COMPATIBLE_KEY = "KERNELPRO_MODEL_KEY"
 """Key for a server whose address is given in the model's name, if it wants one."""
 
-CHAT_MODELS = Registry("chat model", {})
-"""Plug-ins: name -> factory ``(model: str) -> ChatModel``; entry point ``chat model.<name>``."""
+CHAT_MODELS = Registry("chat_model", {})
+"""Plug-ins: name -> factory ``(model: str) -> ChatModel``; entry point ``chat_model.<name>``."""
 
 
 class Model(NamedTuple):
