@@ -10,7 +10,7 @@ Four measurements, none of which needs a GPU; nothing here times a kernel.
 * ``busy``: the share of time that one worker is busy in a run with a writer that answers at once
   and simulated evaluations of one second.
 * ``controller``: a whole campaign (search, writer, store, index) on 1,000 simulated workers whose
-  jobs take five seconds: results per second that one controller records.
+  jobs take three seconds: results per second that one controller records.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ JOB_S = 0.1
 """A simulated evaluation on a worker process. Real ones take seconds: what the executor adds per
 job weighs more here than it ever would."""
 BUSY_JOB_S = 1.0
-FLEET_JOB_S = 5.0
+FLEET_JOB_S = 3.0
 SOURCE = (
     "class ModelNew:\n    def forward(self, x):\n        return x\n" + "# a line of code\n" * 200
 )

@@ -18,7 +18,7 @@ import pytest
 from kernelpro.errors import StoreError
 from kernelpro.schema.event import RunStarted
 from kernelpro.store.migrations import APPLICATION_ID, CURRENT, MIGRATIONS
-from kernelpro.store.sqlite import RunStore
+from kernelpro.store.sqlite import RunStore, is_begun
 
 from .samples import asked, finished, profile, short_run, started
 
@@ -151,6 +151,21 @@ def test_kill_9_while_writing_loses_nothing_acknowledged(tmp_path: Path) -> None
             assert not list(folder.glob("blobs/*.tmp"))
 
 
+@pytest.mark.parametrize("left", ["nothing", "an empty file", "a schema without events"])
+def test_a_creation_that_was_killed_is_gone_on_with(tmp_path: Path, left: str) -> None:
+    if left == "an empty file":
+        (tmp_path / "run.sqlite").touch()
+    if left == "a schema without events":
+        RunStore.create(tmp_path).close()
+    assert not is_begun(tmp_path)
+    with RunStore.create(tmp_path) as store:
+        store.append(started())
+        assert is_begun(tmp_path)
+        assert store.verify() == []
+    with pytest.raises(StoreError, match="already holds a run"):
+        RunStore.create(tmp_path)
+
+
 def test_missing_foreign_newer_and_damaged_files_are_named(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match=r"run\.sqlite is missing"):
         RunStore.open(tmp_path / "nowhere")
@@ -234,7 +249,7 @@ FULL_BLOBS = """
 import resource, sys
 sys.path.insert(0, sys.argv[2])
 from kernelpro.errors import StoreError
-from kernelpro.store.sqlite import RunStore
+from kernelpro.store.sqlite import RunStore, is_begun
 
 store = RunStore.open(sys.argv[1], writable=True)
 resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))

@@ -18,12 +18,11 @@ from kernelpro.campaign.index import INDEX, CampaignIndex, Entry, SetAside, read
 from kernelpro.errors import KernelproError, UserError
 from kernelpro.executors.base import Executor
 from kernelpro.executors.spool_worker import Served, WorkOptions, serve
-from kernelpro.loop.run import is_begun
 from kernelpro.schema.config import Budget, EvaluationConfig, RunConfig
 from kernelpro.schema.problem import Problem
 from kernelpro.schema.search import Objective
 from kernelpro.store.listing import summarise
-from kernelpro.store.sqlite import RunStore
+from kernelpro.store.sqlite import RunStore, is_begun
 from kernelpro.views.utilisation_view import UtilisationView, usage_of, utilisation_view
 
 CAMPAIGN_EVALUATIONS = 60

@@ -18,15 +18,17 @@ from typing import NamedTuple
 
 from kernelpro.campaign.index import LIVE, CampaignIndex, Entry
 from kernelpro.errors import KernelproError, StoreError
-from kernelpro.executors.base import Executor, Health
+from kernelpro.executors.base import Executor
 from kernelpro.loop.base import Listener
 from kernelpro.loop.elsewhere import REAL, SIMULATED, JobKinds, assemble_with, prepare_with
-from kernelpro.loop.run import is_begun, read_result, resume_run, start_run
+from kernelpro.loop.interrupts import Interrupts
+from kernelpro.loop.run import read_result, resume_run, start_run
 from kernelpro.schema.codec import dumps
 from kernelpro.schema.config import RunConfig
 from kernelpro.schema.problem import Problem
 from kernelpro.schema.result import RunResult
 from kernelpro.store.lock import RunLock
+from kernelpro.store.sqlite import is_begun
 
 KINDS: dict[str, JobKinds] = {"real": REAL, "simulated": SIMULATED}
 ACTIVE_PER_WORKER = 2
@@ -93,29 +95,21 @@ class Campaign:
         ``again``: failed runs that have begun are tried again. Listeners hear the events of all
         runs, each from its run's thread. Ctrl-C ends the runs cleanly; go on with a new call.
         """
-        index = self.index
         wanted = [
-            entry for entry in index.entries()
+            entry for entry in self.index.entries()
             if entry.state in ("waiting", "running")
-            or (again and entry.state == "failed" and is_begun(index.runs / entry.run_id))
+            or (again and entry.state == "failed" and is_begun(self.index.runs / entry.run_id))
         ]  # fmt: skip
         if active is None:
             active = min(MAX_ACTIVE, ACTIVE_PER_WORKER * max(1, len(executor.health().workers)))
-        sitting = index.sit_down()
-        kinds = KINDS[index.kinds]
+        kinds = KINDS[self.index.kinds]
         work = _Work(self.index, executor, kinds, cache_root, on_result, hear, tuple(listeners))
+        sitting = self.index.sit_down()
         pool = ThreadPoolExecutor(active, thread_name_prefix="run")
         try:
-            open_runs = {pool.submit(work.one, entry): entry for entry in wanted}
-            look_at = 0.0
-            while open_runs:
-                if (pause := look_at - time.monotonic()) <= 0:
-                    index.still_here(sitting)
-                    _write_live(index.folder, executor)
-                    look_at = time.monotonic() + (pause := LOOK_S)
-                done, _ = wait(open_runs, timeout=pause, return_when=FIRST_COMPLETED)
-                for future in done:
-                    self._close_entry(open_runs.pop(future), future)
+            with Interrupts().installed():
+                self._follow({pool.submit(work.one, entry): entry for entry in wanted}, executor,
+                             sitting)  # fmt: skip
         except KeyboardInterrupt:
             # Runs end as interrupted when their jobs do.
             pool.shutdown(wait=False, cancel_futures=True)
@@ -123,10 +117,27 @@ class Campaign:
             raise
         finally:
             pool.shutdown(wait=True, cancel_futures=True)
-            self._note_set_aside(executor.health())
-            index.still_here(sitting)
-            _write_live(index.folder, executor)
-        return index.entries()
+            self._look(executor, sitting)
+            for verdict, job_id, reason in executor.health().set_aside:
+                self.index.set_aside(verdict, job_id, reason)
+        return self.index.entries()
+
+    def _follow(
+        self, open_runs: dict[Future[None], Entry], executor: Executor, sitting: int
+    ) -> None:
+        """Until the last run has ended: note how each does, and now and then how the workers do."""
+        look_at = 0.0
+        while open_runs:
+            if (pause := look_at - time.monotonic()) <= 0:
+                self._look(executor, sitting)
+                look_at = time.monotonic() + (pause := LOOK_S)
+            done, _ = wait(open_runs, timeout=pause, return_when=FIRST_COMPLETED)
+            for future in done:
+                self._close_entry(open_runs.pop(future), future)
+
+    def _look(self, executor: Executor, sitting: int) -> None:
+        self.index.still_here(sitting)
+        _write_live(self.index.folder, executor)
 
     def close(self) -> None:
         """Let another controller in."""
@@ -150,10 +161,6 @@ class Campaign:
             if is_begun(folder):
                 return read_result(folder).evaluations
         return 0
-
-    def _note_set_aside(self, health: Health) -> None:
-        for verdict, job_id, reason in health.set_aside:
-            self.index.set_aside(verdict, job_id, reason)
 
 
 @dataclass(frozen=True, slots=True)

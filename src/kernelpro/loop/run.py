@@ -8,7 +8,6 @@ import datetime
 import re
 import secrets
 from collections.abc import Iterable, Iterator
-from functools import partial
 from pathlib import Path
 
 from kernelpro.errors import ProviderError, StoreError, UserError
@@ -32,7 +31,7 @@ from kernelpro.schema.config import Budget, RunConfig
 from kernelpro.schema.event import NodeFinished, Resumed, RunStarted, Stopped
 from kernelpro.schema.problem import Problem
 from kernelpro.schema.result import RunResult
-from kernelpro.store.sqlite import DATABASE, RunStore
+from kernelpro.store.sqlite import RunStore
 
 _UNFINISHED = ("interrupted", "error")
 """Stop reasons after which a run goes on without being given more budget."""
@@ -76,10 +75,7 @@ def create_run(
     run_id = run_id or new_run_id(problem.name)
     started = _with_lessons(prepare(problem, config, run_id, cache_root))
     folder = Path(runs_root) / run_id
-    # A creation that was killed leaves an empty store behind.
-    killed = (folder / DATABASE).is_file() and not is_begun(folder)
-    make = partial(RunStore.open, writable=True) if killed else RunStore.create
-    with make(folder) as store:
+    with RunStore.create(folder) as store:
         store.append(started)
     for listener in listeners:
         listener(started)
@@ -188,14 +184,6 @@ def started_of(folder: Path | str) -> RunStarted:
     """The first event of a run: its problem, configuration and device."""
     with RunStore.open(folder) as store:
         return _first(store)
-
-
-def is_begun(folder: Path | str) -> bool:
-    """True if ``folder`` holds a run that can be gone on with: its first event is recorded."""
-    if not (Path(folder) / DATABASE).is_file():
-        return False
-    with RunStore.open(folder) as store:
-        return store.last_seq > 0
 
 
 def new_run_id(problem_name: str) -> str:

@@ -63,14 +63,17 @@ class RunStore:
 
     @classmethod
     def create(cls, folder: Path | str) -> RunStore:
-        """A new, empty run, open for writing. ``StoreError`` if the folder already holds one."""
+        """A new, empty run, open for writing. ``StoreError`` if the folder already holds one.
+
+        What a creation that was killed left behind is gone on with.
+        """
         folder = Path(folder)
         with store_errors(folder):
             (folder / BLOBS).mkdir(parents=True, exist_ok=True)
             lock = RunLock(folder / LOCK)
         with contextlib.ExitStack() as undo:
             undo.callback(lock.release)
-            if (folder / DATABASE).exists():
+            if is_begun(folder):
                 raise StoreError(
                     f"{folder} already holds a run. Go on with it "
                     f"(kernelpro optimize --resume {folder}) or choose another folder"
@@ -210,6 +213,18 @@ class RunStore:
     def _last(self) -> tuple[int, str]:
         rows = self.query("SELECT seq, chain FROM event ORDER BY seq DESC LIMIT 1")
         return (int(str(rows[0][0])), str(rows[0][1])) if rows else (0, "")
+
+
+def is_begun(folder: Path | str) -> bool:
+    """True if ``folder`` holds a run with its first event, or some other database."""
+    folder = Path(folder)
+    if not (folder / DATABASE).is_file():
+        return False
+    with store_errors(folder), contextlib.closing(_connect(folder, writable=False)) as db:
+        tables = {name for (name,) in db.execute("SELECT name FROM sqlite_master")}
+        if "event" not in tables:
+            return bool(tables)
+        return db.execute("SELECT 1 FROM event LIMIT 1").fetchone() is not None
 
 
 def _connect(folder: Path, *, writable: bool) -> sqlite3.Connection:
