@@ -13,7 +13,7 @@ import pytest
 
 from kernelpro.errors import MachineError, UserError
 from kernelpro.executors.base import open_executor
-from kernelpro.executors.local import local_crew
+from kernelpro.executors.local import local_crew, local_executor
 
 from .work import job
 
@@ -98,3 +98,18 @@ def test_a_wrong_specification_is_the_users_error(spec: str, message: str, tmp_p
         spec = "local:cpu,workers=9"
     with pytest.raises(UserError, match=message):
         open_executor(spec, cache_root=tmp_path)
+
+
+@pytest.mark.gpu
+def test_every_gpu_has_a_worker_that_sees_no_other(tmp_path: Path) -> None:
+    import torch
+
+    count = torch.cuda.device_count()
+    crew = local_executor("", cache_root=tmp_path)
+    assert crew.overlaps
+    assert crew.builds == "shared"
+    futures = [crew.submit(job(f"r-{n}", seconds=0.5)) for n in range(3 * count)]
+    places = [f.result(300).result.place for f in futures]
+    assert {p.device for p in places} == {"cuda:0"}, "each counts its own"
+    assert len({p.uuid for p in places}) == count
+    crew.close()
