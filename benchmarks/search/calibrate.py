@@ -17,9 +17,9 @@ from pathlib import Path
 
 from kernelpro import environ
 from kernelpro.bench.ablation import arm_config, read_trials
-from kernelpro.bench.bank import Measured
+from kernelpro.bench.bank import Bank, Measured
 from kernelpro.bench.calibration import Calibrated, Start, Step, calibrate
-from kernelpro.bench.comparison import best_known, summarise
+from kernelpro.bench.comparison import summarise
 from kernelpro.bench.laboratory import opened_bank
 from kernelpro.bench.replay import BankReferee, bank_trial
 from kernelpro.bench.simulation import Calibration
@@ -81,22 +81,31 @@ def observed(arguments: argparse.Namespace) -> Calibrated:
             base = RunConfig(device=arguments.device, writer=arguments.model)
             run(trial.arm, arm_config(base, trial.arm, trial.seed, trial.budget), trial.problem,
                 trial.seed)  # fmt: skip
+        best = {name: _best(laboratory.bank, name) for name in {t.problem for t in trials}}
     outcomes = [o for m in observer.known.values() for o in m.outcomes]
     widths = [o.speedup_ci95[1] / o.speedup_ci95[0] for o in outcomes if o.speedup_ci95]
     twice = [m.outcomes for m in observer.known.values() if len(m.outcomes) > 1]
     return calibrate(
-        observer.starts, observer.steps, relative_widths=widths, best=best_known(trials),
+        observer.starts, observer.steps, relative_widths=widths, best=best,
         repeats=[(not first.ok, not second.ok) for first, second, *_ in twice],
     )  # fmt: skip
 
 
-def compared(calibration: Calibration, seeds: int, evaluations: int) -> list[object]:
+def _best(bank: Bank, problem: str) -> float:
+    """The fastest of all banked candidates of a problem."""
+    measured = (bank.get(problem, source) for source in bank.sources(problem))
+    return max(m.speedup or 1.0 for m in measured if m is not None)
+
+
+def compared(
+    calibration: Calibration, seeds: int, evaluations: int, arms: list[str]
+) -> list[object]:
     """Summary of all arms at one budget, against greedy."""
     base, run = RunConfig(device="cpu"), simulated_trial(calibration)
     trials = [
         run(arm, arm_config(base, arm, 0, evaluations), f"landscape-{n}", 0)
         for n in range(FIRST_LANDSCAPE, FIRST_LANDSCAPE + seeds)
-        for arm in ARMS
+        for arm in arms
     ]
     return [to_jsonable(line) for line in summarise(trials, baseline="greedy")]
 
@@ -110,6 +119,7 @@ def main() -> None:
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--seeds", type=int, default=200)
     parser.add_argument("--evaluations", type=int, nargs="+", default=[24])
+    parser.add_argument("--arms", default=",".join(ARMS))
     parser.add_argument("--out", type=Path, required=True)
     arguments = parser.parse_args()
     found = observed(arguments)
@@ -120,10 +130,10 @@ def main() -> None:
     }  # fmt: skip
     for evaluations in arguments.evaluations:
         result[f"calibrated_budget_{evaluations}"] = compared(
-            found.calibration, arguments.seeds, evaluations
+            found.calibration, arguments.seeds, evaluations, arguments.arms.split(",")
         )
         result[f"chosen_budget_{evaluations}"] = compared(
-            Calibration(), arguments.seeds, evaluations
+            Calibration(), arguments.seeds, evaluations, arguments.arms.split(",")
         )
     arguments.out.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
     print(json.dumps(result["calibration"], indent=1))
