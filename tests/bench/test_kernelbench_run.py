@@ -175,3 +175,12 @@ def test_wrong_usage_is_named(
 
 def test_key_of_a_task_is_how_people_write_it() -> None:
     assert str(TaskKey(2, 9)) == "L2/9"
+
+
+def test_the_coverage_in_the_documentation_is_the_one_on_record() -> None:
+    record = json.loads((ROOT / "benchmarks/results/kernelbench/coverage.json").read_text())
+    page = (ROOT / "docs" / "kernelbench.md").read_text(encoding="utf-8")
+    for level in (1, 2, 3):
+        extents = [t["extent"] for t in record["tasks"] if t["key"]["level"] == level]
+        own, full = sum(e != "refused" for e in extents), extents.count("full")
+        assert f"| {level} | {own} of {len(extents)} | {full} |" in page

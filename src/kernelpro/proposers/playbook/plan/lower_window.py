@@ -12,11 +12,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
+from kernelpro.proposers.playbook.plan import operators
 from kernelpro.proposers.playbook.plan.draft import Border, BufferView, Value
 from kernelpro.proposers.playbook.plan.lower import ELEMENTWISE, Emitter, Result
 from kernelpro.proposers.playbook.plan.lower_reduce import REDUCTIONS
 from kernelpro.proposers.playbook.plan.matmul import with_bias
-from kernelpro.proposers.playbook.plan.operators import VIEW_OPS
 from kernelpro.proposers.playbook.plan.planner import Planner, Unfusable
 from kernelpro.proposers.playbook.plan.views import in_memory
 
@@ -58,6 +58,8 @@ def windows(
 def _pool(e: Emitter, *, fill: float, dilated: bool) -> tuple[BufferView, int]:
     """The windows of a pooling operator, and how many spatial dimensions it has."""
     view = in_memory(e, e.value(e.arg(0, "self")))
+    if view.dtype not in operators.FLOATS:
+        raise Unfusable("windows over integers")
     rank = 3 if "3d" in e.node.op else 2
     size = _each(e.arg(1, "kernel_size"), rank, 1)
     stride = _each(e.arg(2, "stride"), rank, 0)
@@ -145,7 +147,7 @@ def _convolution(e: Emitter) -> Result:
 def _joins_a_kernel(planner: Planner, name: str) -> bool:
     """True if an operator that becomes native reads the value ``name``, views seen through."""
     return any(
-        _joins_a_kernel(planner, node.name) if node.op in VIEW_OPS
+        _joins_a_kernel(planner, node.name) if node.op in operators.VIEW_OPS
         else node.op in ELEMENTWISE or node.op in REDUCTIONS
         for node in planner.readers.get(name, ())
     )  # fmt: skip
