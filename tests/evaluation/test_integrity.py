@@ -65,6 +65,13 @@ def test_values_seen_before_answered_from_a_table_are_caught() -> None:
     assert "values seen before" in findings.result()[0].detail
 
 
+def test_a_table_is_no_table_of_a_busy_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(clocks, "crowding", lambda: 4.0)
+    monkeypatch.setattr(clocks, "wake_up_us", lambda: 5000.0)
+    findings = _values(_play(lambda number, call, new: 1000.0 if new else 20.0))
+    assert _verdicts(findings)["memoised_inputs"] is False
+
+
 def test_a_cold_first_call_is_not_a_table() -> None:
     cold: Clock = lambda number, call, new: 900.0 if number == 0 else 300.0  # noqa: E731
     assert _values(_play(cold, base=cold)).failure is None

@@ -59,9 +59,9 @@ def examine_values(findings: Findings, side: Side, baseline: Side, rewrite: Rewr
     test: noise only ever adds time, a lookup or shared work saves it on every call.
     """
     reuse = Comparison("memoised_inputs", "new values", "values seen before",
-                       REUSE_RATIO, REUSE_MIN_US)  # fmt: skip
+                       REUSE_RATIO, REUSE_MIN_US, waits=False)  # fmt: skip
     single = Comparison("call_count", "single calls", "calls in a block",
-                        LONE_RATIO, LONE_MIN_US)  # fmt: skip
+                        LONE_RATIO, LONE_MIN_US, waits=True)  # fmt: skip
     for comparison, probe, new, usual in (
         (reuse, _probe_new, side.fresh_values, side.seen_values),
         (single, _probe_single, side.lone, _pooled(side)),
@@ -75,7 +75,8 @@ def examine_values(findings: Findings, side: Side, baseline: Side, rewrite: Rewr
         for _ in range(CONFIRMATIONS):
             if not comparison.suspicious(own, slack_us):
                 break
-            slack_us = max(slack_us, comparison.least_us * crowding() + WAKE_UPS * wake_up_us())
+            if comparison.waits:
+                slack_us = max(slack_us, comparison.least_us * crowding() + WAKE_UPS * wake_up_us())
             mine, theirs = probe(side, baseline, rewrite)
             own = min(own[0], mine[0]), own[1]
             honest = min(honest[0], theirs[0]), min(honest[1], theirs[1])
@@ -93,6 +94,8 @@ class Comparison:
     usual_text: str
     ratio: float
     least_us: float
+    waits: bool
+    """A new call of this kind may find its threads asleep, and the cores taken by others."""
 
     def suspicious(self, own: tuple[float, float], slack_us: float) -> bool:
         """Are new calls much slower than usual ones?"""
@@ -175,7 +178,7 @@ def examine_clocks(
         hidden = min(hidden, _unclaimed(block))
         claimed = min(claimed, sum(sample.host_us for sample in block.samples))
         shares = CLOCK_SLACK_SHARE * max(claimed, usual)
-        slack_us = max(CLOCK_SLACK_US * crowding() + WAKE_UPS * wake_up_us(), shares)
+        slack_us = max(CLOCK_SLACK_US * crowding() + wake_up_us(), shares)
         caught = hidden - usual > slack_us or hidden < -CLOCK_SLACK_US
         if attempt and not caught:
             break
