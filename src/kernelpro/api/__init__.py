@@ -25,6 +25,13 @@ from kernelpro.api.energy import (
 )
 from kernelpro.api.evaluation import evaluate, lint, profile
 from kernelpro.api.external import ask, finish, start, tell
+from kernelpro.api.kernelbench import (
+    coverage_kernelbench,
+    export_kernelbench,
+    lint_kernelbench,
+    report_kernelbench,
+    run_kernelbench,
+)
 from kernelpro.api.machine import calibrate, doctor, unusable
 from kernelpro.api.optimize import optimize, resume
 from kernelpro.api.reporting import figure, render_report, report, show_suite, suite_report
@@ -57,11 +64,13 @@ __all__ = [
     "calibrate",
     "calibrate_energy",
     "compare_energy",
+    "coverage_kernelbench",
     "diagnose",
     "diff_runs",
     "doctor",
     "evaluate",
     "examples_of",
+    "export_kernelbench",
     "export_run",
     "figure",
     "find_run",
@@ -71,6 +80,7 @@ __all__ = [
     "guidance",
     "index_code",
     "lint",
+    "lint_kernelbench",
     "list_runs",
     "optimize",
     "profile",
@@ -79,8 +89,10 @@ __all__ = [
     "render_report",
     "replay_energy",
     "report",
+    "report_kernelbench",
     "resume",
     "resume_campaign",
+    "run_kernelbench",
     "search_code",
     "serve",
     "show_campaign",

@@ -103,7 +103,7 @@ def run(
     """
     if context.invoked_subcommand is not None:
         return
-    from kernelpro.api import kernelbench as api
+    from kernelpro import api
     from kernelpro.schema.problem import Precision
 
     given = {
@@ -121,7 +121,7 @@ def run(
 @app.command("report")
 def report_(suite: Suite, lint: LintFile = None, json: options.Json = False) -> None:
     """Write report.json and report.md of a suite again."""
-    from kernelpro.api import kernelbench as api
+    from kernelpro import api
 
     _show(api.report_kernelbench(suite, lint=lint), suite, json)
 
@@ -136,7 +136,7 @@ def export(
     json: options.Json = False,
 ) -> None:
     """Write a suite's results for the tools of others."""
-    from kernelpro.api import kernelbench as api
+    from kernelpro import api
     from kernelpro.api.kernelbench import ExportFormat
 
     files = api.export_kernelbench(suite, choice(format, ExportFormat, "--format"), output)
@@ -159,7 +159,7 @@ def lint(
     json: options.Json = False,
 ) -> None:  # fmt: skip
     """Label degenerate tasks: what wrong answers pass, what no output depends on, with numbers."""
-    from kernelpro.api import kernelbench as api
+    from kernelpro import api
 
     with problem_speaks_aside():
         found = api.lint_kernelbench(
@@ -183,7 +183,7 @@ def coverage(
     json: options.Json = False,
 ) -> None:
     """What the playbook can write for each task as CUDA; runs nothing and needs no GPU."""
-    from kernelpro.api import kernelbench as api
+    from kernelpro import api
 
     with problem_speaks_aside():
         found = api.coverage_kernelbench(
