@@ -12,6 +12,7 @@ from kernelpro.energy import base
 from kernelpro.energy.meter import EnergyPlan
 from kernelpro.energy.trace import Reading
 from kernelpro.evaluation import energy
+from kernelpro.schema.config import EvaluationConfig
 from kernelpro.views.energy_view import EnergyView, energy_view
 
 PROBLEM = Path(__file__).parents[2] / "examples" / "rms_norm.py"
@@ -44,8 +45,10 @@ def test_a_run_for_energy_measures_every_accepted_attempt_and_picks_within_the_s
     for name in ("FAST", "EnergyPlan"):
         plan = PLAN if name == "FAST" else lambda: PLAN
         monkeypatch.setattr(f"kernelpro.evaluation.referee.{name}", plan)
-    result = api.optimize(PROBLEM, device="cpu", evaluations=3, max_slowdown=0.05,
-                          runs_root=tmp_path)  # fmt: skip
+    quick = EvaluationConfig(checks="fast", compile_baseline=False, timing_rounds=4, max_time_s=1.0,
+                             target_ci=0.2)  # fmt: skip
+    result = api.optimize(PROBLEM, device="cpu", evaluations=2, max_slowdown=0.05,
+                          evaluation=quick, runs_root=tmp_path)  # fmt: skip
     run = api.show_run(result.folder)
     assert run.started is not None
     assert run.started.config.objective == "energy"
@@ -55,6 +58,8 @@ def test_a_run_for_energy_measures_every_accepted_attempt_and_picks_within_the_s
     accepted = [f for f in run.facts.values() if f.tell.speedup is not None]
     assert len(found.points) == len(accepted)
     assert result.best is not None and run.best_id == result.best.id
-    outcome = next(iter(run.remeasured.values()))
-    assert outcome.energy is not None and outcome.energy.meter == "double"
-    assert "Speed and energy" in (result.folder / "report.html").read_text()
+    outcome = api.show_node(run, result.best.id).outcome
+    assert outcome is not None and outcome.energy is not None
+    assert outcome.energy.meter == "double"
+    assert all(o.energy is not None for o in run.remeasured.values() if o.ok)
+    assert "Speed and energy" in (Path(result.folder) / "report.html").read_text()
