@@ -37,7 +37,7 @@ KEYS = {"task", "accept", "idea", "at_most", "check", "timeouts", "library", "de
 
 QUICK = EvaluationConfig(
     timing_rounds=4, samples_per_round=4, min_time_ms=8.0, max_time_s=0.6, target_ci=0.2,
-    build_timeout_s=120.0, run_timeout_s=30.0, compile_baseline=False,
+    build_timeout_s=120.0, run_timeout_s=100.0, compile_baseline=False,
 )  # fmt: skip
 """All checks, little timing: verdicts are what is looked at here."""
 SHORT_BUILD_S, SHORT_RUN_S = 5.0, 3.0

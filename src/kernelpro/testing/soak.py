@@ -27,7 +27,7 @@ from kernelpro.testing import referee_suite
 from kernelpro.testing.referee_suite import Case, Suite
 from kernelpro.testing.traps import Traps
 
-HONEST = ("as_written", "column_major_output", "renamed_weights", "split_product", "native_code")
+HONEST = ("as_written", "column_major_output", "renamed_weights", "load_hook", "native_code")
 CRASHING = ("segfault", "leaves_while_timed", "raises_only_when_timed", "wants_all_memory",
             "leaves_at_import", "garbage_on_every_descriptor")  # fmt: skip
 HANGING = ("endless_loop", "endless_import")
