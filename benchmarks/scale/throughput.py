@@ -194,6 +194,7 @@ def main() -> None:
         "python": sys.version.split()[0],
         "machine": platform.machine(),
         "cores": len(os.sched_getaffinity(0)),
+        "folder": tempfile.gettempdir(),
         "load_average_before": round(load_before, 2),
         "job_s": JOB_S,
         "local_jobs_per_s": {k: round(v, 2) for k, v in local.items()},
