@@ -289,7 +289,8 @@ def test_results_carried_back_by_hand_count(tmp_path: Path) -> None:
         for result in back.iterdir():
             shutil.copy(result, tmp_path / "spool" / "results")
         assert [f.result(60).result.value for f in futures] == list(range(4))
-        assert executor.folder.waiting() == [], "jobs that are done are not left to be done again"
+        # Jobs that are done are not left to be done again.
+        until(lambda: executor.folder.waiting() == [])
 
 
 def test_a_new_controller_finds_what_the_old_one_paid_for(tmp_path: Path) -> None:
@@ -316,6 +317,7 @@ def test_a_new_controller_finds_what_the_old_one_paid_for(tmp_path: Path) -> Non
         ]
         assert [f.result(60).result.value for f in again] == [1, 2]
         assert log.read_text().split()[0::2] == ["r-1"], "neither was done again"
+        until(lambda: executor.folder.arrived() == [])
         executor.release("r")
         assert list((tmp_path / "spool" / "counted").iterdir()) == []
 
