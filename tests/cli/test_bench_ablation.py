@@ -1,4 +1,4 @@
-"""``kernelpro bench ablation``: one table or one JSON object, and errors that name what is wrong."""
+"""``kernelpro bench ablation``: one table or one JSON object; errors name what is wrong."""
 
 from __future__ import annotations
 
