@@ -18,6 +18,11 @@ class Ran(NamedTuple):
     out: str
     err: str
 
+    @property
+    def complaint(self) -> str:
+        """stderr as one line: a long path moves the breaks."""
+        return " ".join(self.err.split())
+
 
 @pytest.fixture(scope="session")
 def stored_runs(tmp_path_factory) -> Path:

@@ -51,9 +51,9 @@ def test_json_is_the_records(run, root):
 )
 def test_mistakes_are_named(run, root, words, said):
     ran = run("code", *words, "--code-root", root)
-    assert ran.code == 2 and said in ran.err
+    assert ran.code == 2 and said in ran.complaint
 
 
 def test_a_root_that_is_not_there(run, tmp_path):
     ran = run("code", "index", "--code-root", str(tmp_path / "nowhere"))
-    assert ran.code == 2 and "does not exist" in ran.err
+    assert ran.code == 2 and "does not exist" in ran.complaint

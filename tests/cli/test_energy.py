@@ -36,21 +36,21 @@ def test_json_is_one_object_without_the_trace(run, kept):
 def test_files_that_hold_no_trace_of_two_are_refused(run, tmp_path, kept):
     (tmp_path / "other.json").write_text("{}")
     ran = run("energy", "--replay", str(tmp_path / "other.json"))
-    assert ran.code == 2 and "is not an energy trace" in ran.err
+    assert ran.code == 2 and "is not an energy trace" in ran.complaint
     windows = in_turns(["alone"], 2)
     api.write_trace(trace_of(busy(windows, {"alone": 1.0}), windows), tmp_path / "one.json")
     ran = run("energy", "--replay", str(tmp_path / "one.json"))
-    assert ran.code == 2 and "windows of 1 kernels (alone)" in " ".join(ran.err.split())
+    assert ran.code == 2 and "windows of 1 kernels (alone)" in ran.complaint
 
 
 def test_two_files_are_wanted(run):
     ran = run("energy", "only.py")
-    assert ran.code == 2 and "Name two files" in ran.err
+    assert ran.code == 2 and "Name two files" in ran.complaint
 
 
 @pytest.mark.skipif(not isinstance(open_sensor(probe("cpu")), Missing), reason="has a counter")
 def test_without_a_counter_the_machine_cannot_do_it(run, tmp_path):
     ran = run("energy", "a.py", "b.py", "--device", "cpu")
-    assert ran.code == 3 and "cannot be measured" in ran.err
+    assert ran.code == 3 and "cannot be measured" in ran.complaint
     ran = run("calibrate", "--energy", "--device", "cpu")
-    assert ran.code == 3 and "cannot be measured" in ran.err
+    assert ran.code == 3 and "cannot be measured" in ran.complaint

@@ -25,6 +25,11 @@ class Part:
         return 1
 
 
+@pytest.fixture(autouse=True)
+def no_hooks_of_the_test_runner(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gc, "callbacks", [])
+
+
 @pytest.fixture
 def module() -> Iterator[types.ModuleType]:
     made = types.ModuleType("kernelpro.isolation.made_up")

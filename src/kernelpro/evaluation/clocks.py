@@ -29,7 +29,7 @@ beyond this, work for later calls was done in earlier ones."""
 CLOCK_SLACK_US, CLOCK_SLACK_SHARE = 200.0, 0.25
 """Chosen. Unclaimed time of a block that scheduling explains; and as a share of what is claimed
 and of the baseline's unclaimed time."""
-CLOCK_ATTEMPTS = 24
+CLOCK_ATTEMPTS = 48
 CLOCK_PAUSE_S = 0.01
 """Chosen. Blocks to look at before unclaimed time is believed, and how much longer to wait before
 each: other load comes in bursts of many milliseconds."""
