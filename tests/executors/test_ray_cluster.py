@@ -48,6 +48,7 @@ START_S = 280
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[Any]:
     os.environ.setdefault("RAY_worker_niceness", "0")
+    import ray
     from ray.cluster_utils import Cluster
 
     head = {"num_cpus": 1, "num_gpus": 0, "include_dashboard": False}
@@ -55,6 +56,7 @@ def cluster() -> Iterator[Any]:
     for _ in range(NODES):
         made.add_node(num_cpus=2, num_gpus=1)
     yield made
+    ray.shutdown()  # A driver that is still connected may not remove its node.
     made.shutdown()
 
 

@@ -58,7 +58,8 @@ def test_the_playbook_makes_something_faster_and_the_run_can_be_continued(tmp_pa
     assert result.evaluations == 2
     assert result.stop_reason == "budget_evaluations"
     assert result.statuses.get("ok"), result.statuses
-    assert [f.outcome.ok for f in result.finalists] == [True]
+    # One finalist, or both where the noise does not tell them apart.
+    assert result.finalists and all(f.outcome.ok for f in result.finalists)
 
     more = resume_run(result.folder, cache_root=cache_root, budget=Budget(evaluations=3))
     assert more.evaluations == 3
