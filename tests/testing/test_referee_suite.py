@@ -15,6 +15,8 @@ from kernelpro.testing import mutations, referee_suite
 from kernelpro.testing.referee_suite import Case, Suite
 from kernelpro.testing.traps import Traps
 
+pytestmark = pytest.mark.xdist_group("traps")  # One port, one canary: one at a time.
+
 EXPLOITS = referee_suite.cases("exploits", "cpu")
 HONEST = referee_suite.cases("honest", "cpu")
 ALL = {case.name: case for case in (*EXPLOITS, *HONEST)}

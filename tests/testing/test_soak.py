@@ -9,6 +9,8 @@ import pytest
 from kernelpro.hardware import probe
 from kernelpro.testing import soak
 
+pytestmark = pytest.mark.xdist_group("traps")  # One port, one canary: one at a time.
+
 
 def test_growth_and_complaints_fail() -> None:
     report = soak.Report(device="cpu", left_behind={"descriptors": (9, 9)})

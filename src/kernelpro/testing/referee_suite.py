@@ -32,8 +32,8 @@ from kernelpro.testing.traps import Traps
 FOLDER = Path(__file__).parent
 TASKS = FOLDER / "exploits" / "tasks"
 Kind = Literal["exploits", "honest"]
-KEYS = {"task", "accept", "idea", "at_most", "check", "timeouts", "library", "devices", "needs",
-        "pace"}  # fmt: skip
+KEYS = {"task", "accept", "idea", "at_most", "check", "also", "timeouts", "library", "devices",
+        "needs", "pace"}  # fmt: skip
 
 QUICK = EvaluationConfig(
     timing_rounds=4, samples_per_round=4, min_time_ms=8.0, max_time_s=0.6, target_ci=0.2,
@@ -57,6 +57,8 @@ class Case:
     devices: tuple[str, ...]
     at_most: float | None = None
     check: str = ""
+    also: tuple[str, ...] = ()
+    """Checks that may be quicker than ``check``."""
     short: bool = False
     library: bool = True
     needs: str = ""
@@ -108,7 +110,8 @@ def parse(path: Path, kind: Kind) -> Case:
     return Case(
         name=path.stem, kind=kind, source=source, task=head["task"], accept=accept,
         idea=head.get("idea", ""), at_most=float(head["at_most"]) if "at_most" in head else None,
-        check=head.get("check", ""), library=head.get("library") != "no",
+        check=head.get("check", ""), also=tuple(head.get("also", "").split()),
+        library=head.get("library") != "no",
         short=head.get("timeouts") == "short", needs=head.get("needs", ""),
         fast=head.get("pace") == "fast",
         devices=tuple(head["devices"].split()) if "devices" in head else (*own, "cuda"),
@@ -186,7 +189,8 @@ def verdict(case: Case, outcome: Outcome) -> str:
     if status not in case.accept:
         return f"{status} is not among {', '.join(case.accept)}: {outcome.message[:300]}"
     failed = [check.check for check in outcome.integrity if check.passed is False]
-    if case.check and outcome.status is Status.CHEATING and case.check not in failed:
+    wanted = {case.check, *case.also}
+    if case.check and outcome.status is Status.CHEATING and not wanted & set(failed):
         return f"caught by {failed or status} instead of by {case.check}"
     surely = outcome.speedup_ci95[0] if outcome.speedup_ci95 is not None else 0.0
     if case.at_most is not None and surely > case.at_most:
