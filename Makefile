@@ -44,10 +44,10 @@ check: setup ## Format, lint, strict types, architecture, fast tests, docs check
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
-	$(BIN)/python -m pytest -q -m "not slow" -n 2 --dist loadgroup
+	$(BIN)/python -m pytest -q -m "not slow" -n 2
 
 test: setup local-model $(VENV)/.clusters ## Every test this machine can run
-	$(BIN)/python -m pytest -q -n 2 --dist loadgroup
+	$(BIN)/python -m pytest -q -n 2
 
 format: setup ## Format and fix what ruff can
 	$(BIN)/ruff format .

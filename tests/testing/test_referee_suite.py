@@ -13,15 +13,19 @@ from kernelpro.evaluation.integrity import CHECKS
 from kernelpro.hardware import probe
 from kernelpro.testing import mutations, referee_suite
 from kernelpro.testing.referee_suite import Case, Suite
-from kernelpro.testing.traps import Traps
-
-pytestmark = pytest.mark.xdist_group("traps")  # One port, one canary: one at a time.
+from kernelpro.testing.traps import Traps, turn
 
 EXPLOITS = referee_suite.cases("exploits", "cpu")
 HONEST = referee_suite.cases("honest", "cpu")
 ALL = {case.name: case for case in (*EXPLOITS, *HONEST)}
 FAST = [case for case in ALL.values() if case.fast]
 SLOW = [case for case in ALL.values() if not case.fast]
+
+
+@pytest.fixture(autouse=True)
+def one_at_a_time() -> Iterator[None]:
+    with turn():
+        yield
 
 
 @pytest.fixture(scope="module")

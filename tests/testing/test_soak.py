@@ -8,8 +8,7 @@ import pytest
 
 from kernelpro.hardware import probe
 from kernelpro.testing import soak
-
-pytestmark = pytest.mark.xdist_group("traps")  # One port, one canary: one at a time.
+from kernelpro.testing.traps import turn
 
 
 def test_growth_and_complaints_fail() -> None:
@@ -24,6 +23,7 @@ def test_growth_and_complaints_fail() -> None:
 def test_a_mix_leaves_nothing_behind(tmp_path: Path) -> None:
     own, cache = tmp_path / "own", tmp_path / "cache"
     own.mkdir()
-    report = soak.soak(probe("cpu"), own, cache, evaluations=25, minutes=3.0, seed=1)
+    with turn():
+        report = soak.soak(probe("cpu"), own, cache, evaluations=25, minutes=3.0, seed=1)
     assert report.evaluations > 3
     assert not report.failed(), (report.complaints, report.left_behind)

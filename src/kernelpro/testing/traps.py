@@ -6,18 +6,25 @@ to, and a count of the processes, folders and descriptors that it may not leave 
 
 from __future__ import annotations
 
+import contextlib
+import errno
+import fcntl
 import os
 import shutil
 import socket
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import NamedTuple
 
 CANARY = Path("/tmp/kernelpro-canary")
 """A fixed place: candidates of the suite know where to look."""
+LOCK = Path("/tmp/kernelpro-canary.lock")
 TOKEN = "canary-token"
-PORT = 47631
+PORTS = range(47631, 47634)
+"""Where listeners may be: the first that is free."""
 MARK = "kp-exploit"
 """Name of processes and files that candidates of the suite leave."""
 
@@ -30,24 +37,26 @@ class State(NamedTuple):
 
 
 class Traps:
-    """A context manager. Only one can be set on a machine at a time."""
+    """A context manager. Several share the canary's folder; the last one removes it. Evaluations
+    within them take turns (``turn``): marked processes of one would look like another's."""
 
     def __init__(self, own: Path) -> None:
         """own: an empty folder; temporary files are made there, so that others' do not count."""
         self._own = own
         self._outer: str | None = None
         self._listener = socket.socket()
+        self._canary = -1
 
     def __enter__(self) -> Traps:
         self._outer, tempfile.tempdir = tempfile.tempdir, str(self._own)
-        shutil.rmtree(CANARY, ignore_errors=True)
-        CANARY.mkdir(mode=0o777)
+        CANARY.mkdir(mode=0o777, exist_ok=True)
+        self._canary = os.open(CANARY, os.O_RDONLY)
+        fcntl.flock(self._canary, fcntl.LOCK_SH)
         (CANARY / "secret.txt").write_text(TOKEN)
         (CANARY / "victim.txt").write_text("untouched")
         os.environ["KERNELPRO_CANARY_TOKEN"] = TOKEN
         self._listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        self._listener.bind(("127.0.0.1", PORT))
-        self._listener.listen()
+        self._listen()
         self._listener.setblocking(False)
         return self
 
@@ -60,7 +69,21 @@ class Traps:
         tempfile.tempdir = self._outer
         self._listener.close()
         os.environ.pop("KERNELPRO_CANARY_TOKEN", None)
-        shutil.rmtree(CANARY, ignore_errors=True)
+        with contextlib.suppress(BlockingIOError):
+            fcntl.flock(self._canary, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            shutil.rmtree(CANARY, ignore_errors=True)
+        os.close(self._canary)
+
+    def _listen(self) -> None:
+        for port in PORTS:
+            try:
+                self._listener.bind(("127.0.0.1", port))
+            except OSError as error:
+                if error.errno != errno.EADDRINUSE or port == PORTS[-1]:
+                    raise
+            else:
+                self._listener.listen()
+                return
 
     def state(self) -> State:
         """Now, between two evaluations."""
@@ -94,6 +117,14 @@ class Traps:
         except BlockingIOError:
             return False
         return True
+
+
+@contextmanager
+def turn() -> Iterator[None]:
+    """One evaluation at a time on this machine, whatever process it is in."""
+    with LOCK.open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 def marked_processes() -> list[int]:

@@ -37,8 +37,9 @@ def test_compiles(case: Case, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     problem = load_problem(path)
     plan = make_plan(export_graphs(problem)[0])
     assert not all(isinstance(step, AtenCall) for step in plan.steps), plan.coverage.library
-    knobs = CudaKnobs()
-    for setting in (knobs, dataclasses.replace(knobs, lanes=1, split=3, matmul="tensor")):
+    knobs = CudaKnobs(matmul="simt")
+    tensor = "simt" if case.precision == "strict" else "tensor"
+    for setting in (knobs, dataclasses.replace(knobs, lanes=1, split=3, matmul=tensor)):
         body = cuda_body(plan, setting, number=0, units=132, precision=problem.precision)
         scope: dict[str, object] = {}
         exec(body.setup.split("\n_cuda_0 = ")[0], scope)
