@@ -6,6 +6,9 @@ BIN := $(VENV)/bin
 # Any range torch offers; override with e.g. `make demo TORCH=torch==2.11.0`.
 TORCH ?= torch==2.13.0
 
+# More arguments for pytest, e.g. `make test PYTEST=--lf`.
+PYTEST ?=
+
 .DEFAULT_GOAL := help
 .PHONY: help setup local-model demo test check format docs bench clean
 
@@ -44,10 +47,10 @@ check: setup ## Format, lint, strict types, architecture, fast tests, docs check
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
-	$(BIN)/python -m pytest -q -m "not slow" -n 2
+	$(BIN)/python -m pytest -q -m "not slow" -n 2 $(PYTEST)
 
 test: setup local-model $(VENV)/.clusters ## Every test this machine can run
-	$(BIN)/python -m pytest -q -n 2
+	$(BIN)/python -m pytest -q -n 2 $(PYTEST)
 
 format: setup ## Format and fix what ruff can
 	$(BIN)/ruff format .
