@@ -42,7 +42,11 @@ def get_init_inputs():
     os.getloadavg()[0] > 2 * (os.cpu_count() or 1),
     reason="needs a machine with time to spare: others keep its cores busy twice over",
 )
-def test_the_playbook_makes_something_faster_and_the_run_can_be_continued(tmp_path: Path) -> None:
+def test_the_playbook_makes_something_faster_and_the_run_can_be_continued(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Ceilings measured beside other tests are too low: they must not end this run.
+    monkeypatch.setattr("kernelpro.loop.stopping.NEAR_ROOFLINE_SHARE", 2.0)
     file = tmp_path / "problem.py"
     file.write_text(SOURCE)
     config = RunConfig(
@@ -55,13 +59,11 @@ def test_the_playbook_makes_something_faster_and_the_run_can_be_continued(tmp_pa
     result = start_run(
         load_problem(file), config, runs_root=tmp_path / "runs", cache_root=cache_root
     )
-    if result.stop_reason == "near_roofline":
-        pytest.skip(f"ended early, rightly by the ceilings measured here: {result.detail}")
     assert result.evaluations == 2
     assert result.stop_reason == "budget_evaluations"
     assert result.statuses.get("ok"), result.statuses
     # One finalist, or both where the noise does not tell them apart.
-    assert result.finalists and all(f.outcome.ok for f in result.finalists)
+    assert [f.outcome.ok for f in result.finalists] in ([True], [True, True])
 
     more = resume_run(result.folder, cache_root=cache_root, budget=Budget(evaluations=3))
     assert more.evaluations == 3
