@@ -50,6 +50,8 @@ def test_prices_of_bytes_and_flops_are_plausible():
     from kernelpro.energy.calibration import calibrate_energy
 
     costs, _ = calibrate_energy(probe("cuda"))
-    assert 0 < costs.idle_w <= costs.active_w
+    # A GPU that has just worked keeps its clocks for seconds: idle then costs what active does
+    # (H200, 2026-11-30: 123.0 W and 122.5 W), and the two differ by the meter's noise.
+    assert 0 < costs.idle_w <= 1.02 * costs.active_w
     assert costs.dram_pj_per_byte is not None and 1 < costs.dram_pj_per_byte < 1000
     assert costs.pj_per_flop["float16"] < costs.pj_per_flop["float32"]

@@ -123,7 +123,8 @@ def sample_elements(tensor: torch.Tensor) -> bytes:
     index = torch.tensor(picks, device=tensor.device)
     flat = tensor.detach().as_strided(tensor.shape, tensor.stride())
     chosen = flat.reshape(-1)[index] if flat.is_contiguous() else flat.take(index)
-    return bytes(raw_view(dense_bytes(chosen)))
+    held = dense_bytes(chosen)  # the view does not keep its tensor alive
+    return bytes(raw_view(held))
 
 
 def sample_positions(count: int) -> list[int]:
