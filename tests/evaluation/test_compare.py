@@ -30,7 +30,7 @@ def _raw(tensor: torch.Tensor, **changes: Any) -> TensorBytes:
         "stride": tuple(tensor.stride()),
         "device": "cpu",
         "type_name": "torch.Tensor",
-        "data": memoryview(tensor.contiguous().reshape(-1).view(torch.uint8).numpy()).cast("B"),
+        "data": tensor.contiguous().reshape(-1).view(torch.uint8),
     }
     return TensorBytes(**{**fields, **changes})
 

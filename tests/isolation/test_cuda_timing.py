@@ -32,7 +32,7 @@ def block(start: Start, forward: str, calls: int = 4, **changes: Any) -> Block:
 
 def values(subject: WorkerSubject, call: int = 0) -> torch.Tensor:
     (output,) = subject.read_outputs(call).tensors
-    return torch.frombuffer(bytearray(output.data), dtype=torch.float32).reshape(output.shape)
+    return output.data.view(torch.float32).reshape(output.shape).cpu()
 
 
 def test_values_and_device_names(start: Start) -> None:
@@ -175,3 +175,20 @@ def test_strided_outputs(start: Start) -> None:
     flags = subject.run([Call(slot=0)] * 2).flags
     assert flags["late_writes"] == []
     assert torch.equal(values(subject), torch.arange(12.0).reshape(3, 4).t())
+
+
+def test_tensors_pass_through_the_gpus_own_memory(start: Start) -> None:
+    source = candidate(
+        "return x.t() + self.b", init="self.b = torch.nn.Parameter(torch.ones(4, 3))"
+    )
+    x, b = torch.randn(3, 4, device="cuda"), torch.randn(4, 3, device="cuda")
+    subject = begin(start, source, x, device_mail_bytes=1 << 20)
+    subject.write_state({"b": b})
+    subject.run([Call(slot=0), Call(slot=0, fresh_address=True)])
+    for call in range(2):
+        (output,) = subject.read_outputs(call).tensors
+        assert output.data.is_cuda
+        assert torch.equal(output.data.view(torch.float32).view(4, 3), x.t() + b)
+    (seen,) = subject.read_inputs(0).tensors
+    assert torch.equal(seen.data.view(torch.float32).view(3, 4), x)
+    assert torch.equal(subject.read_state()["b"].data.view(torch.float32).view(4, 3), b)

@@ -64,7 +64,7 @@ def _dialogue(subject: WorkerSubject) -> bytes:
     subject.run([Call(slot=0), Call(slot=0, fresh_address=True)])
     outputs = subject.read_outputs(1)
     assert [tuple(t.shape) for t in outputs.tensors] == [(8,)]
-    return bytes(outputs.tensors[0].data)
+    return outputs.tensors[0].data.numpy().tobytes()
 
 
 @pytest.mark.slow

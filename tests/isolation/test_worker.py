@@ -15,10 +15,7 @@ from kernelpro.schema.outcome import Stage, Status
 
 
 def tensor(raw: TensorBytes) -> torch.Tensor:
-    dtype = getattr(torch, raw.dtype)
-    if not len(raw.data):
-        return torch.empty(raw.shape, dtype=dtype)
-    return torch.frombuffer(bytearray(raw.data), dtype=dtype).reshape(raw.shape)
+    return raw.data.view(getattr(torch, raw.dtype)).reshape(raw.shape)
 
 
 def call(subject: Any, *inputs: Any) -> Outputs:
@@ -63,7 +60,7 @@ def test_every_dtype_and_shape_keeps_its_bits(
     x = bits.view(getattr(torch, dtype)).reshape(shape)
     output = call(subject, x).tensors[0]
     assert (output.dtype, output.shape) == (dtype, shape)
-    assert bytes(output.data) == bytes(bits.numpy().data)
+    assert torch.equal(output.data, bits)
 
 
 @pytest.mark.parametrize("make", [

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from kernelpro.bench.kernelbench_record import Versus
 from kernelpro.evaluation.compare import contract_violation
-from kernelpro.evaluation.expectation import Drawer, to_cpu
+from kernelpro.evaluation.expectation import Drawer
 from kernelpro.evaluation.parameters import match_state
 from kernelpro.evaluation.referee import prepare
 from kernelpro.evaluation.reference import Reference
@@ -93,7 +93,7 @@ class _Table:
         cores = self._device.units if self._device.kind == "cpu" else len(os.sched_getaffinity(0))
         return Subjects(
             reference, self._config, self._device, threads=self._config.threads or cores,
-            cache_root=self._cache_root,
+            cache_root=self._cache_root, bytes_per_call=self._drawer.bytes_per_call(),
         )  # fmt: skip
 
     def seat(self, name: str) -> None:
@@ -171,7 +171,7 @@ class _Table:
         inputs = self._drawer.draw("default", self._rng.getrandbits(62)).inputs
         self._inputs[slot] = inputs
         self._expected.pop(slot, None)
-        return to_cpu(inputs)
+        return inputs
 
     def _verify(self, side: Side, call: int, slot: int) -> None:
         """Hold a timed answer of the candidate against eager's, under the paper's tolerance."""
@@ -185,7 +185,7 @@ class _Table:
             self._worst = float("inf")
             return
         for raw, eager in zip(outputs.tensors, expected.tensors, strict=True):
-            self._worst = max(self._worst, tolerance_used(to_tensor(raw), eager.cpu()))
+            self._worst = max(self._worst, tolerance_used(to_tensor(raw).to(eager.device), eager))
 
 
 def tolerance_used(actual: torch.Tensor, eager: torch.Tensor) -> float:

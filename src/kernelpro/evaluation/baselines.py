@@ -7,7 +7,7 @@ baseline that fails is a remark, not an error.
 from __future__ import annotations
 
 from kernelpro.errors import MachineError, UserError
-from kernelpro.evaluation.expectation import Expectation, to_cpu
+from kernelpro.evaluation.expectation import Expectation
 from kernelpro.evaluation.structure import Flat, to_tensor
 from kernelpro.evaluation.subjects import Subjects
 from kernelpro.isolation.base import Call, Subject, SubjectFailure
@@ -45,8 +45,8 @@ class Baselines:
         try:
             subject = self.eager()
             if expected.state:
-                subject.write_state({name: value.cpu() for name, value in expected.state.items()})
-            subject.write_inputs(0, to_cpu(expected.draw.inputs))
+                subject.write_state(expected.state)
+            subject.write_inputs(0, expected.draw.inputs)
             subject.run([Call(slot=0, fresh_address=expected.traits.mutates_inputs)])
             outputs = subject.read_outputs(0)
         except SubjectFailure:

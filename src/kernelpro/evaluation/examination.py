@@ -7,7 +7,6 @@ Ends early by raising ``SubjectFailure`` with the status the evidence calls for.
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 import random
 import time
 from collections.abc import Mapping, Sequence
@@ -23,7 +22,6 @@ from kernelpro.evaluation.expectation import (
     Judgement,
     Skipped,
     judge,
-    to_cpu,
 )
 from kernelpro.evaluation.integrity import Findings
 from kernelpro.evaluation.official import official_pass
@@ -31,6 +29,7 @@ from kernelpro.evaluation.parameters import StateMap
 from kernelpro.evaluation.second_look import Peer, SecondLook
 from kernelpro.evaluation.structure import flatten, to_tensor
 from kernelpro.evaluation.tolerance import CLASSES
+from kernelpro.isolation import payload
 from kernelpro.isolation.base import Block, Call, Outputs, Subject, SubjectFailure
 from kernelpro.schema.outcome import Correctness, Stage, Status
 from kernelpro.schema.problem import Precision
@@ -115,7 +114,7 @@ class Examination:
         self._lenient = lenient
         self.second_look = SecondLook(subject, peer, device=device)
         self._blocks = 0
-        self._answers: dict[bytes, int] = {}
+        self._answers: dict[tuple[int, ...], int] = {}
         """Digest of an answer -> seed of the draw it answered."""
 
     def load_weights(self, state: Mapping[str, torch.Tensor]) -> None:
@@ -201,7 +200,7 @@ class Examination:
         now = self.subject.read_state()
         for name, value in wanted.items():
             got = to_tensor(now[theirs[name]]) if theirs[name] in now else None
-            if got is None or not _alike(got, value.cpu()):
+            if got is None or not _alike(got, value.to(got.device)):
                 raise SubjectFailure(
                     Status.WRONG_RESULT,
                     Stage.VERIFY,
@@ -241,7 +240,7 @@ class Examination:
 
     def _run(self, expected: Sequence[Expectation], calls: Sequence[Call]) -> None:
         for slot, item in enumerate(expected):
-            self.subject.write_inputs(slot, to_cpu(item.draw.inputs))
+            self.subject.write_inputs(slot, item.draw.inputs)
         if self.drawer.traits.mutates_inputs:
             calls = [dataclasses.replace(call, fresh_address=True) for call in calls]
         block = self.subject.run(calls)
@@ -351,7 +350,7 @@ class Examination:
             self.findings.unknown("input_mutation", "the reference changes its inputs as well")
             return
         for call, expected in calls:
-            sent = flatten(to_cpu(expected.draw.inputs)).tensors
+            sent = flatten(expected.draw.inputs).tensors
             now = self.subject.read_inputs(call).tensors
             for index, (before, raw) in enumerate(zip(sent, now, strict=True)):
                 if not _same_bytes(before, raw.data):
@@ -371,22 +370,17 @@ class Examination:
         self.stop_if_failed()
 
 
-def _same_bytes(tensor: torch.Tensor, data: memoryview) -> bool:
-    if len(data) == 0:
-        return tensor.numel() == 0
-    return torch.equal(_bytes_of(tensor), torch.frombuffer(data, dtype=torch.uint8))
+def _same_bytes(tensor: torch.Tensor, data: torch.Tensor) -> bool:
+    return torch.equal(_bytes_of(tensor).to(data.device), data)
 
 
 def _bytes_of(tensor: torch.Tensor) -> torch.Tensor:
     return tensor.contiguous().reshape(-1).view(torch.uint8)
 
 
-def _digest(tensors: Sequence[torch.Tensor]) -> bytes:
+def _digest(tensors: Sequence[torch.Tensor]) -> tuple[int, ...]:
     """Fingerprint of an answer; every byte counts."""
-    state = hashlib.blake2b(digest_size=16)
-    for tensor in tensors:
-        state.update(_bytes_of(tensor).numpy().data)
-    return state.digest()
+    return tuple(payload.digest(tensor.contiguous()) for tensor in tensors)
 
 
 def _alike(got: torch.Tensor, wanted: torch.Tensor) -> bool:

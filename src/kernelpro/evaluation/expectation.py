@@ -18,7 +18,7 @@ from kernelpro.errors import UserError
 from kernelpro.evaluation import compare, families
 from kernelpro.evaluation.arithmetic import ORDERING
 from kernelpro.evaluation.compare import Comparison
-from kernelpro.evaluation.reference import Reference, Traits, all_finite, map_tensors, seeded
+from kernelpro.evaluation.reference import Reference, Traits, all_finite, seeded
 from kernelpro.evaluation.structure import Flat, flatten, to_tensor
 from kernelpro.evaluation.tolerance import CLASSES, Bound, bounds
 from kernelpro.isolation.base import Outputs
@@ -134,7 +134,7 @@ class Judgement:
     contract: str
     """What is wrong with the form of the answer; empty if nothing."""
     tensors: tuple[torch.Tensor, ...]
-    """The answer, on the CPU; empty if its form is wrong."""
+    """The answer, where the subject's bytes were received; empty if its form is wrong."""
     bound: Bound | None = None
     """Bound of the first floating output under the judged class."""
 
@@ -301,12 +301,6 @@ class Drawer:
 def real(tensor: torch.Tensor) -> torch.Tensor:
     """Complex tensors as pairs of reals; others as they are."""
     return torch.view_as_real(tensor) if tensor.is_complex() else tensor
-
-
-def to_cpu(inputs: list[Any]) -> list[Any]:
-    """Arguments on the CPU, as subjects are sent them."""
-    moved: list[Any] = map_tensors(inputs, torch.Tensor.cpu)
-    return moved
 
 
 def _magnitude(inputs: list[Any]) -> float:

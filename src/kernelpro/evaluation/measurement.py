@@ -13,7 +13,7 @@ from typing import Any
 from kernelpro.errors import MachineError
 from kernelpro.evaluation import clocks, timing
 from kernelpro.evaluation.baselines import COMPILE, EAGER, Baselines, baseline_error
-from kernelpro.evaluation.expectation import Draw, Drawer, Expectation, to_cpu
+from kernelpro.evaluation.expectation import Draw, Drawer, Expectation
 from kernelpro.evaluation.floor import Floor, confirmed, make_floor
 from kernelpro.evaluation.integrity import Findings
 from kernelpro.evaluation.record import Case
@@ -195,7 +195,7 @@ class Measurement:
         draw = self._drawer.draw("default", self._rng.getrandbits(62))
         self._draws[slot] = draw
         self._expected = {key: e for key, e in self._expected.items() if key[0] != slot}
-        return to_cpu(draw.inputs)
+        return draw.inputs
 
     def _verify(self, side: Side, call: int, slot: int) -> None:
         case = self._cases.get(side.name)

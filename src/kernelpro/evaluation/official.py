@@ -27,7 +27,7 @@ def close(
 ) -> bool:
     """``allclose`` of every output to eager's, with atol = rtol = ``limit`` (None = official)."""
     return all(
-        _close(actual.cpu(), eager.cpu(), limit)
+        _close(actual.to(eager.device), eager, limit)
         for actual, eager in zip(tensors, expected.eager.tensors, strict=True)
     )
 

@@ -38,8 +38,8 @@ class StateMap:
         return bool(self.names)
 
     def translate(self, state: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
-        """The reference's ``state`` under the candidate's names, on the CPU."""
-        return {own: state[theirs].cpu() for own, theirs in self.names.items()}
+        """The reference's ``state`` under the candidate's names."""
+        return {own: state[theirs] for own, theirs in self.names.items()}
 
 
 def jittered(

@@ -75,8 +75,9 @@ class Referee:
         cores = device.units if device.kind == "cpu" else len(os.sched_getaffinity(0))
         self.threads = config.threads or cores
         self._subjects = Subjects(
-            self.reference, config, device, threads=self.threads, cache_root=cache_root
-        )
+            self.reference, config, device, threads=self.threads, cache_root=cache_root,
+            bytes_per_call=self.drawer.bytes_per_call(),
+        )  # fmt: skip
         self._baselines = Baselines(self._subjects)
         self._controls: dict[str, list[str]] | None = None
         self._jitters = bool(self.reference.initial_state)

@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 
 import torch
 
-from kernelpro.evaluation.expectation import Expectation, Judgement, judge, judge_tensors, to_cpu
+from kernelpro.evaluation.expectation import Expectation, Judgement, judge, judge_tensors
 from kernelpro.evaluation.structure import Flat
 from kernelpro.isolation.base import Block, Call, Subject
 
@@ -70,7 +70,7 @@ class SecondLook:
         if self._spent:
             return
         self._spent = True
-        self._subject.write_inputs(0, to_cpu(expected.draw.inputs))
+        self._subject.write_inputs(0, expected.draw.inputs)
         block = self._subject.run([Call(slot=0, fresh_address=fresh)] * REPEATS)
         seen(block)
         answers = [

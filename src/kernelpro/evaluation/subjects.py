@@ -15,6 +15,8 @@ from kernelpro.text import short_hash
 CANDIDATE_CLASS = "ModelNew"
 MEMORY_SHARE = 0.75
 """Of the machine's memory, unless the configuration says otherwise."""
+MAIL_SLACK_BYTES = 1 << 20
+"""For the gaps between tensors; memory comes in pieces of 2 MiB."""
 
 _IN_EVALUATION_MODE = '''
 
@@ -43,12 +45,18 @@ class Subjects:
         *,
         threads: int,
         cache_root: Path,
+        bytes_per_call: int,
     ) -> None:
+        """bytes_per_call: inputs plus outputs of one call, as an estimate."""
         self._reference = reference
         self._config = config
         self._device = device
         self._threads = threads
         self._cache_root = cache_root
+        self._mail_bytes = 0
+        if device.kind == "cuda":
+            state = sum(value.nbytes for value in reference.initial_state.values())
+            self._mail_bytes = max(bytes_per_call, state) + MAIL_SLACK_BYTES
 
     def build_root(self, source_hash: str) -> Path:
         """Private build directory of the source with this hash."""
@@ -97,6 +105,7 @@ class Subjects:
                 memory_bytes=None if trusted else self._memory_bytes(),
             ),
             sandbox=self._config.sandbox,
+            device_mail_bytes=self._mail_bytes,
             trusted=trusted,
         )
         return worker.start_subject(job)

@@ -11,11 +11,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from kernelpro.schema.build import Artifact
 from kernelpro.schema.config import SandboxMode
 from kernelpro.schema.outcome import Stage, Status
+
+if TYPE_CHECKING:
+    import torch
 
 
 class SubjectFailure(Exception):
@@ -66,6 +69,9 @@ class SubjectJob:
     compile_mode: str | None = None
     """None = as written; else the torch.compile mode to wrap the module in (baseline only)."""
     tf32: bool = False
+    device_mail_bytes: int = 0
+    """Of the GPU's memory, to pass the tensors of one call in; larger ones, and all at 0, go
+    through host memory."""
     limits: Limits = field(default_factory=Limits)
     sandbox: SandboxMode = "best-effort"
     trusted: bool = False
@@ -168,8 +174,8 @@ class TensorBytes:
     device: str
     type_name: str
     """Exact Python type, ``torch.Tensor`` for an honest one."""
-    data: memoryview
-    """Dense, row-major. Valid until the next read."""
+    data: torch.Tensor
+    """uint8, dense, row-major; on the subject's GPU if the bytes came that way."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,16 +12,15 @@ from typing import Any
 
 import torch
 
+from kernelpro.isolation.mail import Mailbox
 from kernelpro.isolation.payload import (
     TensorMeta,
     dense_bytes,
     digest,
     dtype_name,
     flatten,
-    place,
     raw_view,
     type_name,
-    write_mapped,
 )
 from kernelpro.schema.problem import DTYPE_BYTES
 
@@ -43,15 +42,10 @@ class Captured:
         """Description of every tensor."""
         return [describe(tensor) for tensor in self.tensors]
 
-    def write(self, descriptor: int) -> None:
-        """Copy the bytes of every plain tensor into the memory file, at :func:`place`'s offsets."""
-        metas = self.metas()
-        offsets, _ = place(metas)
+    def write(self, mailbox: Mailbox) -> None:
+        """Send the bytes of every plain tensor."""
         with torch._C.DisableTorchFunction(), torch._C._DisableTorchDispatch():
-            for tensor, meta, offset in zip(self.tensors, metas, offsets, strict=True):
-                if meta.plain:
-                    dense = dense_bytes(tensor)
-                    write_mapped(descriptor, raw_view(dense), offset)
+            mailbox.write(self.tensors, self.metas())
 
     def digests(self) -> list[int | None]:
         """A digest of each plain tensor's bytes in row-major order."""

@@ -15,9 +15,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
 
+import torch
+
 from kernelpro.isolation import loading, sandbox
 from kernelpro.isolation.frames import FrameError, FrameParser, encode_frame
 from kernelpro.isolation.harness import CandidateError, Harness
+from kernelpro.isolation.mail import Mailbox
 from kernelpro.isolation.scratch import job_environment
 
 CANDIDATE_FILE = "candidate.py"
@@ -29,9 +32,11 @@ class Descriptors:
     """Open files handed to a subject."""
 
     channel: int
+    log: int
     inbox: int
     outbox: int
-    log: int
+    shared: int = -1
+    """Memory of the subject's GPU, where there is any for mail."""
 
 
 def main(descriptors: Descriptors, boot: dict[str, Any], layers: sandbox.Layers) -> NoReturn:
@@ -82,10 +87,12 @@ def _serve(channel: Channel, descriptors: Descriptors, source: Path) -> None:
         stamp = {"nonce": message["nonce"], "seq": message["seq"]}
         try:
             if harness is None:
-                harness = Harness(
-                    message["job"], source=source, inbox=descriptors.inbox,
-                    outbox=descriptors.outbox,
+                job = message["job"]
+                mailbox = Mailbox(
+                    descriptors.inbox, descriptors.outbox, shared=descriptors.shared,
+                    device=torch.device(job["device"]), device_bytes=job["device_mail_bytes"],
                 )  # fmt: skip
+                harness = Harness(job, source=source, mailbox=mailbox)
                 reply = harness.load()
             else:
                 reply = getattr(harness, message["op"])(**message["args"])
@@ -115,7 +122,8 @@ def _text_stream(descriptor: int) -> Any:
 
 
 def _close_others(descriptors: Descriptors) -> None:
-    kept = {0, 1, 2, descriptors.channel, descriptors.inbox, descriptors.outbox}
+    kept = {0, 1, 2, descriptors.channel, descriptors.inbox, descriptors.outbox,
+            descriptors.shared}  # fmt: skip
     for entry in list(Path("/proc/self/fd").iterdir()):
         if int(entry.name) not in kept:
             with contextlib.suppress(OSError):

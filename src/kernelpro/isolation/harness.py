@@ -20,7 +20,8 @@ import torch
 from kernelpro.isolation import audit, guards, loading, timing
 from kernelpro.isolation.capture import Captured
 from kernelpro.isolation.identities import Identities
-from kernelpro.isolation.inputs import Slots, read_tensors
+from kernelpro.isolation.inputs import Slots
+from kernelpro.isolation.mail import Mailbox
 from kernelpro.isolation.payload import dtype_name, meta_from_json, unflatten
 
 MODULE_NAME = "kernelpro_candidate"
@@ -37,16 +38,16 @@ class CandidateError(Exception):
 class Harness:
     """One module under test and what it was last given."""
 
-    def __init__(self, job: dict[str, Any], *, source: Path, inbox: int, outbox: int) -> None:
+    def __init__(self, job: dict[str, Any], *, source: Path, mailbox: Mailbox) -> None:
         self.source = source
         self._job = job
-        self._inbox, self._outbox = inbox, outbox
+        self._mailbox = mailbox
         self._device = torch.device(job["device"])
         torch.set_grad_enabled(False)
         self._timer = timing.make_timer(self._device)
         self._policy = guards.FlagPolicy(threads=job["threads"], tf32=job["tf32"])
         self._background = guards.Background()
-        self._slots = Slots(self._device, inbox)
+        self._slots = Slots(self._device)
         self._model: Any = None
         self._call: Callable[..., Any] = _not_loaded
         self._outputs: list[Captured] = []
@@ -60,7 +61,8 @@ class Harness:
         """Import and construct; the state that the module declares."""
         job = self._job
         metas = [meta_from_json(meta) for meta in job["init_tensors"]]
-        args, kwargs = unflatten(job["init"], read_tensors(metas, self._inbox))
+        given = [tensor.cpu() for tensor in self._mailbox.read(metas)]
+        args, kwargs = unflatten(job["init"], given)
         started = _clock()
         with candidate_code("load_error"):
             module = loading.import_candidate(self.source, MODULE_NAME)
@@ -85,7 +87,7 @@ class Harness:
         """Load parameters and buffers through ``load_state_dict``, so that a module which packs
         its weights can do so; buffers outside the state dict are copied."""
         metas = [meta_from_json(meta) for meta in tensors]
-        values = dict(zip(names, read_tensors(metas, self._inbox), strict=True))
+        values = dict(zip(names, self._mailbox.read(metas), strict=True))
         with candidate_code("load_error"):
             saved = set(self._model.state_dict())
             inside = {name: value for name, value in values.items() if name in saved}
@@ -100,7 +102,8 @@ class Harness:
         self, slot: int, structure: Any, tensors: list[dict[str, Any]]
     ) -> dict[str, Any]:
         """Put arguments into a slot, at the addresses it already has where layouts agree."""
-        self._slots.write(slot, structure, [meta_from_json(meta) for meta in tensors])
+        metas = [meta_from_json(meta) for meta in tensors]
+        self._slots.write(slot, structure, metas, self._mailbox.read(metas))
         return {}
 
     def prepare(self, calls: list[dict[str, Any]]) -> dict[str, Any]:
@@ -196,7 +199,7 @@ class Harness:
     def fetch(self, what: str, call: int) -> dict[str, Any]:
         """Write the tensors' bytes into the outbox."""
         captured, _ = self._select(what, call)
-        captured.write(self._outbox)
+        captured.write(self._mailbox)
         return {}
 
     def _select(self, what: str, call: int) -> tuple[Captured, dict[str, Any]]:
@@ -257,6 +260,6 @@ def candidate_code(kind: str) -> Iterator[None]:
 def own_modules() -> list[ModuleType]:
     """The modules whose functions and classes a candidate would gain from patching."""
     names = ("audit", "capture", "child", "frames", "guards", "harness", "identities", "inputs",
-             "loading", "payload", "timing", "cuda_timing")  # fmt: skip
+             "loading", "mail", "payload", "timing", "cuda_timing")  # fmt: skip
     found = (sys.modules.get(f"kernelpro.isolation.{name}") for name in names)
     return [module for module in found if module is not None]

@@ -12,23 +12,12 @@ from typing import Any
 
 import torch
 
-from kernelpro.isolation.payload import TensorMeta, place, raw_view, read_at, unflatten
+from kernelpro.isolation.payload import TensorMeta, unflatten
 from kernelpro.isolation.timing import POISON_BYTE
 
 GUARD_BYTES = 1024
 """On each side of a fresh copy. Chosen: a multiple of every alignment a kernel may rely on, and
 wider than one vector or cache line past the end."""
-
-
-def read_tensors(metas: Sequence[TensorMeta], inbox: int) -> list[torch.Tensor]:
-    """Dense CPU tensors with the bytes the referee put into the inbox."""
-    offsets, _ = place(metas)
-    tensors = []
-    for meta, offset in zip(metas, offsets, strict=True):
-        tensor = torch.empty(meta.shape, dtype=getattr(torch, meta.dtype))
-        read_at(inbox, raw_view(tensor), offset)
-        tensors.append(tensor)
-    return tensors
 
 
 @dataclass(slots=True)
@@ -46,14 +35,14 @@ class GuardedCopy:
 class Slots:
     """Written arguments by slot number."""
 
-    def __init__(self, device: torch.device, inbox: int) -> None:
+    def __init__(self, device: torch.device) -> None:
         self._device = device
-        self._inbox = inbox
         self._slots: dict[int, tuple[Any, list[TensorMeta], list[torch.Tensor]]] = {}
 
-    def write(self, slot: int, structure: Any, metas: list[TensorMeta]) -> None:
+    def write(
+        self, slot: int, structure: Any, metas: list[TensorMeta], values: Sequence[torch.Tensor]
+    ) -> None:
         """Store arguments, in the slot's present tensors where their layout has not changed."""
-        values = read_tensors(metas, self._inbox)
         known = self._slots.get(slot)
         reuse = known is not None and known[1] == metas and _unchanged(known[2], metas)
         if known is None or not reuse:

@@ -29,7 +29,8 @@ SWEEP_DEADLINE_S = 10.0
 
 
 def main(request: dict[str, Any], descriptors: list[int], *, no_namespaces: str | None) -> NoReturn:
-    """Run one subject to its end. ``descriptors``: control, channel, inbox, outbox, log.
+    """Run one subject to its end. ``descriptors``: control, then those of
+    ``child.Descriptors``.
     ``no_namespaces``: why this machine permits none, if it does not."""
     control, *rest = descriptors
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)

@@ -1,7 +1,6 @@
 """Arguments, outputs and weights as JSON structure plus raw tensor bytes, both ways.
 
-Used on both sides of the process border. Bytes travel through an anonymous memory file with
-``pread``/``pwrite``: neither side maps memory the other can shrink, and nothing is unpickled.
+Used on both sides of the process border; ``mail`` carries the bytes. Nothing is unpickled.
 """
 
 from __future__ import annotations

@@ -7,8 +7,6 @@ import math
 from pathlib import Path
 from typing import Any
 
-import torch
-
 from kernelpro.isolation.base import Operators, Sample, StateTensor
 
 MAX_ITEMS = 100_000
@@ -74,11 +72,6 @@ def digests(value: Any) -> list[int | None]:
     if not all(item is None or type(item) is int for item in items(value)):
         raise ValueError("expected digests")
     return list(value)
-
-
-def as_bytes(view: memoryview) -> torch.Tensor:
-    """The bytes as a tensor that shares their memory."""
-    return torch.frombuffer(view, dtype=torch.uint8) if len(view) else torch.empty(0).byte()
 
 
 def structure(value: Any, tensors: int, depth: int = 0) -> Any:

@@ -34,17 +34,13 @@ from kernelpro.isolation.base import (
 from kernelpro.isolation.child import CANDIDATE_FILE
 from kernelpro.isolation.frames import FrameError
 from kernelpro.isolation.link import Ends, Link, LinkClosed, LinkTimeout
+from kernelpro.isolation.mail import Mail
 from kernelpro.isolation.payload import (
     TensorMeta,
-    dense_bytes,
-    describe_input,
     digest,
     flatten,
     meta_from_json,
     place,
-    raw_view,
-    read_at,
-    write_at,
 )
 from kernelpro.isolation.pool import POOL, visible
 from kernelpro.isolation.sandbox import Layers, SandboxPolicy
@@ -54,7 +50,6 @@ from kernelpro.schema.outcome import Stage, Status
 HELLO_TIMEOUT_S = 60.0
 TRANSFER_TIMEOUT_S = 120.0
 CLOSE_TIMEOUT_S = 15.0
-KEPT_BYTES = 64 << 20
 CPU_CALLS = 60
 """CPU time is bounded at that of a load and this many blocks at their deadline, on all threads."""
 
@@ -87,8 +82,7 @@ class WorkerSubject:
         self._scratch = make_scratch()
         job.build_root.mkdir(parents=True, exist_ok=True)
         (self._scratch / CANDIDATE_FILE).write_text(job.source, encoding="utf-8")
-        self._inbox = os.memfd_create("kernelpro-inbox")
-        self._outbox = os.memfd_create("kernelpro-outbox")
+        self._mail = Mail(job.device, job.device_mail_bytes)
         self._oom_kills = causes.oom_kills()
         try:
             self._link = self._spawn()
@@ -108,8 +102,8 @@ class WorkerSubject:
             "build_root": str(self._job.build_root.resolve()),
             "sandbox": self._policy().to_json(),
         }
-        descriptors = [their_control.fileno(), their_channel.fileno(), self._inbox, self._outbox,
-                       their_log]  # fmt: skip
+        descriptors = [their_control.fileno(), their_channel.fileno(), their_log,
+                       *self._mail.descriptors]  # fmt: skip
         folders = (self._scratch, self._job.build_root)
         self._quota = DiskQuota(folders, self._job.limits.max_disk_bytes)
         link = Link(
@@ -170,6 +164,7 @@ class WorkerSubject:
             "entry": job.entry, "device": self._inner_device, "threads": job.threads,
             "construction_seed": job.construction_seed, "compile_mode": job.compile_mode,
             "tf32": job.tf32, "init": structure, "init_tensors": self._send_tensors(tensors),
+            "device_mail_bytes": self._mail.device_bytes,
         }  # fmt: skip
         result = self._ask({"job": fields}, job.limits.load_timeout_s, Stage.LOAD)
         with self._checking(Stage.LOAD):
@@ -181,7 +176,7 @@ class WorkerSubject:
         )  # fmt: skip
 
     def write_state(self, tensors: Mapping[str, Any]) -> None:
-        """Load parameters and buffers (torch CPU tensors by the subject's own names)."""
+        """Load parameters and buffers (tensors by the subject's own names)."""
         metas = self._send_tensors(list(tensors.values()))
         self._command("write_state", Stage.LOAD, names=list(tensors), tensors=metas)
 
@@ -273,20 +268,14 @@ class WorkerSubject:
             self.survivors = None if report is None else report.get("survivors")
             self._link.drain_log()
             self._link.close()
-        os.close(self._inbox)
-        os.close(self._outbox)
+        self._mail.close()
         with contextlib.suppress(OSError):
             remove_scratch(self._scratch)
 
     def _send_tensors(self, tensors: Sequence[torch.Tensor]) -> list[dict[str, Any]]:
         self._check_open()
         self._rewritten = True
-        metas = [describe_input(tensor) for tensor in tensors]
-        offsets, _ = place(metas)
-        for tensor, offset in zip(tensors, offsets, strict=True):
-            dense = dense_bytes(tensor)
-            write_at(self._inbox, raw_view(dense), offset)
-        return [meta.to_json() for meta in metas]
+        return [meta.to_json() for meta in self._mail.send(tensors)]
 
     def _read(self, what: str, call: int) -> tuple[Outputs, dict[str, Any]]:
         """Ask what is there, check the sizes, then ask for the bytes and copy them out."""
@@ -294,26 +283,21 @@ class WorkerSubject:
         result = self._command("describe", Stage.VERIFY, what=what, call=call)
         with self._checking(Stage.VERIFY):
             metas = [meta_from_json(item) for item in replies.items(result["tensors"])]
-            offsets, total = place(metas)
+            total = place(metas)[1]
             if total > replies.physical_memory_bytes() // 2:
                 raise ValueError(f"tensors of {total} bytes are more than this machine can hold")
             structure = replies.structure(result["structure"], len(metas))
-        os.ftruncate(self._outbox, total)
+        self._mail.make_room(metas)
         self._command("fetch", Stage.VERIFY, what=what, call=call)
         with self._checking(Stage.VERIFY):
-            tensors = tuple(
-                self._receive(meta, offset) for meta, offset in zip(metas, offsets, strict=True)
-            )
-        _release(self._outbox)
+            received = self._mail.receive(metas)
+        tensors = tuple(map(self._tensor_bytes, metas, received))
         return Outputs(structure=structure, tensors=tensors), result
 
-    def _receive(self, meta: TensorMeta, offset: int) -> TensorBytes:
-        # numpy's view keeps the memory alive; filled below, or the read fails.
-        view: memoryview = torch.empty(meta.nbytes, dtype=torch.uint8).numpy().data
-        read_at(self._outbox, view, offset)
+    def _tensor_bytes(self, meta: TensorMeta, data: torch.Tensor) -> TensorBytes:
         return TensorBytes(
             dtype=meta.dtype, shape=meta.shape, stride=meta.stride,
-            device=self._outer_device(meta.device), type_name=meta.type_name, data=view,
+            device=self._outer_device(meta.device), type_name=meta.type_name, data=data,
         )  # fmt: skip
 
     def _outer_device(self, device: str) -> str:
@@ -325,14 +309,14 @@ class WorkerSubject:
         with self._checking(Stage.VERIFY):
             pairs = list(zip(outputs.tensors, self._digests[call], strict=True))
         for index, (tensor, expected) in enumerate(pairs):
-            if expected is not None and digest(replies.as_bytes(tensor.data)) != expected:
+            if expected is not None and digest(tensor.data) != expected:
                 message = f"output {index} of call {call} changed after forward had returned"
                 self._fail(causes.Cause(Status.CHEATING, Stage.VERIFY, message))
 
     def _command(self, op: str, stage: Stage, **args: Any) -> dict[str, Any]:
         timeout_s = self._job.limits.call_timeout_s + TRANSFER_TIMEOUT_S
         result = self._ask({"op": op, "args": args}, timeout_s, stage)
-        _release(self._inbox)
+        self._mail.release()
         return result
 
     def _check_disk(self) -> None:
@@ -384,12 +368,6 @@ class WorkerSubject:
         )
         self.close()
         raise self._failure from None
-
-
-def _release(memory_file: int) -> None:
-    """Give the pages of a large transfer back; a small file keeps its own for the next one."""
-    if os.fstat(memory_file).st_size > KEPT_BYTES:
-        os.ftruncate(memory_file, 0)
 
 
 def _refuse(value: Any) -> NoReturn:

@@ -129,7 +129,7 @@ def _run(given: Subject) -> Observation | Missing:
         outputs = process.read_outputs(0)
         if len(outputs.tensors) != 1 or len(outputs.tensors[0].data) > REPLY_LIMIT_BYTES:
             return Missing(what=WHAT, reason="its reply is of another form")
-        seen = parse(bytes(outputs.tensors[0].data))
+        seen = parse(outputs.tensors[0].data.numpy().tobytes())
         if isinstance(seen, Missing):
             return seen
         return dataclasses.replace(seen, counters=_count_events(process, seen.folder))

@@ -173,7 +173,7 @@ def _observe(subject: Subject) -> list[timeline.Activity]:
         outputs = process.read_outputs(0)
         if len(outputs.tensors) != 1 or len(outputs.tensors[0].data) > REPLY_LIMIT_BYTES:
             raise UserError("its reply is of another form")
-        data = bytes(outputs.tensors[0].data)
+        data = outputs.tensors[0].data.numpy().tobytes()
     finally:
         process.close()
     try:
