@@ -153,7 +153,7 @@ class Measurement:
             findings.passed("persisting_l2", "the limit was reset before every call")
         clocks.examine_rest(findings, side)
         clocks.examine_warm_up(findings, side)
-        clocks.examine_idle(findings, side, eager)
+        clocks.examine_streams(findings, side, eager)
         clocks.examine_values(findings, side, eager, match.write)
         count = int(CLOCK_BLOCK_US / (side.typical_us() + eager.typical_us()))
         count = max(1, min(count, len(side.rounds[-1])))

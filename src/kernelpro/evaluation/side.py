@@ -45,6 +45,8 @@ class Side:
     idle: list[Samples] = field(default_factory=list)
     """GPU: host times of calls that found an empty queue, by round."""
     blocks: list[Block] = field(default_factory=list)
+    beyond_events: list[float] = field(default_factory=list)
+    """Of queued calls on a GPU: time until all its streams were done, beyond the events'."""
     idle_waits: list[float] = field(default_factory=list)
     """Of calls on an idle device: host time from the last launch to the end."""
     slowest_warm_us: float = 0.0

@@ -238,6 +238,11 @@ class Match:
             values = np.array([microseconds(s) for s in block.samples])
             side.rounds.append(values)
             side.blocks.append(block)
+            side.beyond_events += [
+                sample.host_us - sample.device_us
+                for sample in block.samples
+                if sample.device_us is not None
+            ]
             _sort_by_novelty(side, calls, values, set(unseen))
             with attributed(side):
                 self._look(side, calls, block, always=number % self.plan.verify_every == 0)
