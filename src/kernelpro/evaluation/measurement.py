@@ -141,7 +141,9 @@ class Measurement:
         if subject is None:
             return None
         fresh = self._drawer.traits.mutates_inputs
-        return Side(name=COMPILE, subject=subject, timer=timer, always_fresh=fresh)
+        return Side(
+            name=COMPILE, subject=subject, timer=timer, always_fresh=fresh, decides=False
+        )  # fmt: skip
 
     def _conclude(self, case: Case, match: Match, eager: Side) -> None:
         examination, side = case.examination, case.side

@@ -32,6 +32,8 @@ class Side:
     timer: str = HOST_TIMER
     always_fresh: bool = False
     """Every call gets a copy of its inputs: for problems that change them in place."""
+    decides: bool = True
+    """Measuring goes on until its interval is narrow."""
     warm_us: float = 0.0
     """Quickest call of the warm-up: other load on the machine only adds time."""
     stable: bool = True

@@ -18,6 +18,7 @@ from kernelpro.build.artifacts import read_manifest
 from kernelpro.diagnosis.analytic import floor
 from kernelpro.errors import KernelproError, MachineError, UserError
 from kernelpro.isolation.base import Call, Limits, SubjectFailure, SubjectJob
+from kernelpro.isolation.mail import room
 from kernelpro.isolation.scratch import (
     INHERITED,
     job_environment,
@@ -153,13 +154,14 @@ def _observe(subject: Subject) -> list[timeline.Activity]:
     args, kwargs = module.init_args()
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(SEED)
-        inputs = module.make_inputs()
+        inputs = module.make_inputs(device=subject.device.id)
         reference = module.make_model()
     process = start_subject(
         SubjectJob(
             source=observed_source(subject.source), entry=ENTRY, device=subject.device.id,
             init_args=args, init_kwargs=kwargs, construction_seed=SEED,
             build_root=subject.build_dir, threads=1, limits=Limits(),
+            device_mail_bytes=room(inputs),
         )
     )  # fmt: skip
     try:
@@ -173,7 +175,7 @@ def _observe(subject: Subject) -> list[timeline.Activity]:
         outputs = process.read_outputs(0)
         if len(outputs.tensors) != 1 or len(outputs.tensors[0].data) > REPLY_LIMIT_BYTES:
             raise UserError("its reply is of another form")
-        data = outputs.tensors[0].data.numpy().tobytes()
+        data = outputs.tensors[0].data.cpu().numpy().tobytes()
     finally:
         process.close()
     try:
