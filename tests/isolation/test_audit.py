@@ -28,7 +28,7 @@ def disguised() -> Any:
 
 def _seen(call: Callable[..., Any]) -> Any:
     with torch.no_grad():
-        return replies.operators(audit(call, (X,), CPU, lambda: None))
+        return replies.operators(audit(call, (X,), CPU, lambda: None, lambda: None))
 
 
 def test_a_library_call_is_found_under_any_name(disguised: Any) -> None:
@@ -50,6 +50,7 @@ def test_memory_and_python_are_not_library_work() -> None:
 @pytest.mark.parametrize("data", [
     {}, {"call_us": -1.0, "operators_us": {}}, {"call_us": 1.0, "operators_us": []},
     {"call_us": 1.0, "operators_us": {"mm": "much"}}, {"call_us": "1", "operators_us": {}},
+    {"call_us": 1.0, "operators_us": {}, "kernels_us": "2"},
 ])  # fmt: skip
 def test_a_claim_that_is_none_is_refused(data: dict[str, Any]) -> None:
     with pytest.raises((ValueError, KeyError)):

@@ -192,3 +192,12 @@ def test_tensors_pass_through_the_gpus_own_memory(start: Start) -> None:
     (seen,) = subject.read_inputs(0).tensors
     assert torch.equal(seen.data.view(torch.float32).view(3, 4), x)
     assert torch.equal(subject.read_state()["b"].data.view(torch.float32).view(4, 3), b)
+
+
+def test_cupti_and_the_events_agree_on_a_long_kernel(start: Start) -> None:
+    subject = begin(start, candidate("return torch.relu(x)"), torch.randn(1 << 26))
+    subject.run([Call(slot=0)])
+    samples = subject.run([Call(slot=0)] * 9).samples
+    events_us = sorted(s.device_us for s in samples if s.device_us is not None)[4]
+    kernels_us = subject.audit(0).kernels_us
+    assert kernels_us is not None and kernels_us == pytest.approx(events_us, rel=0.15)

@@ -30,7 +30,7 @@ from kernelpro.evaluation.second_look import Peer, SecondLook
 from kernelpro.evaluation.structure import flatten, to_tensor
 from kernelpro.evaluation.tolerance import CLASSES
 from kernelpro.isolation import payload
-from kernelpro.isolation.base import Block, Call, Outputs, Subject, SubjectFailure
+from kernelpro.isolation.base import Block, Call, Operators, Outputs, Subject, SubjectFailure
 from kernelpro.schema.outcome import Correctness, Stage, Status
 from kernelpro.schema.problem import Precision
 
@@ -147,12 +147,12 @@ class Examination:
         self.findings.passed("result_reuse")
         self.findings.passed("poisoned_memory", "recycled memory was filled with NaN patterns")
 
-    def audit(self, *, allowed: bool) -> float:
-        """Share of a call in torch's own operators; fails where they are not ``allowed``."""
+    def audit(self, *, allowed: bool) -> Operators:
+        """What a call spends in torch's own operators; fails where they are not ``allowed``."""
         seen = self.subject.audit(0)
         integrity.examine_operators(self.findings, seen, allowed=allowed)
         self.stop_if_failed()
-        return seen.share
+        return seen
 
     def families_block(self, names: Sequence[str], when: str = "", set_index: int = 0) -> None:
         """One draw of each family, two a block, so that each answer outlives the next call."""

@@ -231,7 +231,10 @@ class Referee:
             return
         with case.stage("audit"):
             try:
-                case.evidence["library_share"] = examination.audit(allowed=allowed)
+                seen = examination.audit(allowed=allowed)
+                case.evidence["library_share"] = seen.share
+                if seen.kernels_us is not None:
+                    case.evidence["cupti_us"] = seen.kernels_us
             except SubjectFailure as failure:
                 if failure.status is Status.CHEATING or not allowed:
                     case.failure = failure

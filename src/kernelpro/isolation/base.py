@@ -157,6 +157,8 @@ class Operators:
     call_us: float
     operators_us: dict[str, float]
     """By name, only operators that compute."""
+    kernels_us: float | None = None
+    """On a GPU: all kernels' time in a call with a cold L2, as CUPTI tells it."""
 
     @property
     def share(self) -> float:

@@ -61,8 +61,7 @@ class CudaTimer:
         self._allow_no_persisting_lines()
         self._wait()
         queued, first, last = self._events
-        self._flush_l2()
-        self._wait()
+        self.cool()
         start = _clock()
         if not idle:
             self._record(queued, self._stream)
@@ -86,9 +85,11 @@ class CudaTimer:
         self._driver.cuCtxResetPersistingL2Cache()
         self._driver.cuCtxSetLimit(_CU_LIMIT_PERSISTING_L2_CACHE_SIZE, ctypes.c_size_t(0))
 
-    def _flush_l2(self) -> None:
+    def cool(self) -> None:
+        """Overwrite all of L2, and wait for it."""
         self._round = (self._round + 1) % 256
         self._fill(self._flush, self._round)
+        self._wait()
 
     def poison(self, sizes: Sequence[int]) -> None:
         """Fill the caching allocator's free blocks, which is where outputs come from."""

@@ -163,7 +163,10 @@ class Harness:
         """One call on fresh inputs under watch, see ``audit``. Its answer is dropped."""
         given = self._slots.give(slot, fresh=True)
         with candidate_code("runtime_error"):
-            return audit.audit(self._call, given.arguments, self._device, self._timer.synchronize)
+            return audit.audit(
+                self._call, given.arguments, self._device, self._timer.synchronize,
+                self._timer.cool,
+            )  # fmt: skip
 
     def _findings(self, prints: list[list[bytes | None]]) -> dict[str, Any]:
         """State after a block, as JSON (see ``Block.flags``)."""

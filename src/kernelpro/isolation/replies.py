@@ -47,12 +47,13 @@ def sample(data: Any) -> Sample:
 
 def operators(data: Any) -> Operators:
     """A claimed audit."""
-    listed = data["operators_us"]
+    listed, kernels_us = data["operators_us"], data.get("kernels_us")
     if not isinstance(listed, dict) or len(listed) > MAX_OPERATORS:
         raise ValueError("expected operators")
     return Operators(
         call_us=duration(data["call_us"]),
         operators_us={text(name)[:100]: duration(us) for name, us in listed.items()},
+        kernels_us=None if kernels_us is None else duration(kernels_us),
     )
 
 

@@ -40,6 +40,10 @@ class Timer(Protocol):
         """Overwrite free memory, so that a recycled buffer of ``sizes`` bytes holds no answer."""
         ...
 
+    def cool(self) -> None:
+        """Empty the device's caches, as they are when a call is timed."""
+        ...
+
     def synchronize(self) -> None:
         """Wait for all work on the device; raises the device's pending error."""
         ...
@@ -91,6 +95,9 @@ class CpuTimer:
                 reserve -= size
                 held.append(torch.empty(size, dtype=torch.uint8))
                 held[-1][::PAGE_BYTES].fill_(POISON_BYTE)
+
+    def cool(self) -> None:
+        """A CPU's calls are timed with what caches hold."""
 
     def synchronize(self) -> None:
         """Nothing to wait for."""

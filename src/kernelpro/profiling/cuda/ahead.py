@@ -18,7 +18,7 @@ from typing import Any
 
 from kernelpro.isolation.scratch import INHERITED, job_environment, make_scratch, remove_scratch
 from kernelpro.profiling.cuda.ncu_query import known_metrics, refused, request
-from kernelpro.profiling.cuda.ncu_run import TIMEOUT_S, Captured, Run, Selection
+from kernelpro.profiling.cuda.ncu_run import TIMEOUT_S, Captured, Run, Selection, not_started
 from kernelpro.profiling.cuda.target import RANGE
 from kernelpro.schema.profile import Missing
 
@@ -32,7 +32,7 @@ class Program:
     """One profiled program, from its start to its end."""
 
     def __init__(self, ncu: Path, metrics: Sequence[str]) -> None:
-        """Start it; it waits for :meth:`profile`. ``FileNotFoundError`` if there is no ``ncu``."""
+        """Start it; it waits for :meth:`profile`. ``OSError`` if ``ncu`` cannot be."""
         self.key = (ncu, tuple(metrics))
         self._scratch = make_scratch()
         kept = {name: os.environ[name] for name in (*INHERITED, "CUDA_VISIBLE_DEVICES")
@@ -45,7 +45,7 @@ class Program:
         selection = Selection(nvtx_range=RANGE, count=LAUNCHES)
         try:
             self._run = Run(ncu, target, metrics, selection, environment)
-        except BaseException:
+        except OSError:
             remove_scratch(self._scratch)
             raise
 
@@ -104,10 +104,8 @@ class Profiler:
             try:
                 program = self._take(ncu, known)
                 captured, table = program.profile(source, build_root, job, timeout_s=timeout_s)
-            except FileNotFoundError:
-                gap = Missing(what="ncu counters", reason=f"{ncu} does not exist",
-                              remedy="install Nsight Compute")  # fmt: skip
-                return Captured(missing=[gap])
+            except OSError as error:
+                return not_started(ncu, error)
             news = refused(table + captured.output, known)
             if not news:
                 break

@@ -152,7 +152,7 @@ class Run:
         selection: Selection,
         environment: Mapping[str, str] | None = None,
     ) -> None:
-        """Start it; ``FileNotFoundError`` if there is no such ncu."""
+        """Start it; ``OSError`` if it cannot be."""
         self._folder = tempfile.TemporaryDirectory(prefix="kernelpro-ncu-")
         self._log = Path(self._folder.name) / "ncu.csv"
         env = {**(os.environ if environment is None else environment), "LC_ALL": "C"}
@@ -162,7 +162,7 @@ class Run:
                 stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
                 env=env, start_new_session=True,
             )  # fmt: skip
-        except BaseException:
+        except OSError:
             self._folder.cleanup()
             raise
 
@@ -207,9 +207,15 @@ def _once(
 ) -> tuple[Captured, str]:
     try:
         run = Run(ncu, target, metrics, selection, environment)
-    except FileNotFoundError:
-        return _failed(f"{ncu} does not exist", "install Nsight Compute"), ""
+    except OSError as error:
+        return not_started(ncu, error), ""
     return run.finish(timeout_s)
+
+
+def not_started(ncu: Path, error: OSError) -> Captured:
+    """The evidence that is missing because ``ncu`` could not be started."""
+    reason = f"{ncu} does not exist" if isinstance(error, FileNotFoundError) else str(error)
+    return _failed(reason, "install Nsight Compute")
 
 
 def _read(text: str, output: str, code: int) -> Captured:
