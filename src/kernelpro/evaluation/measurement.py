@@ -13,6 +13,7 @@ from typing import Any
 from kernelpro.errors import MachineError
 from kernelpro.evaluation import clocks, timing
 from kernelpro.evaluation.baselines import COMPILE, EAGER, Baselines, baseline_error
+from kernelpro.evaluation.conditions import gpu_conditions
 from kernelpro.evaluation.expectation import Draw, Drawer, Expectation
 from kernelpro.evaluation.floor import Floor, confirmed, make_floor
 from kernelpro.evaluation.integrity import Findings
@@ -109,6 +110,7 @@ class Measurement:
         with cases[0].stage("time"):
             match.play()
             match.play_idle()
+        conditions, doubts = gpu_conditions(self._device)
         used = match.quiet_rounds()
         self.latencies = {EAGER: eager.latency(used)}
         if compiled is not None:
@@ -116,7 +118,9 @@ class Measurement:
             self.compile_speedup = match.speedup(compiled).value
         disturbance = self._baselines.disturbance(self.latencies[EAGER].median_us)
         for case in cases:
-            case.evidence["baseline_disturbance"] = disturbance
+            case.evidence |= {"baseline_disturbance": disturbance, **conditions}
+            for doubt in doubts:
+                case.warn(doubt)
             if disturbance > timing.DISTURBED:
                 case.warn(
                     f"the baseline ran {disturbance:.2g}x slower than in an earlier evaluation: "
