@@ -7,6 +7,7 @@ others play again without it.
 from __future__ import annotations
 
 import random
+import statistics
 from collections.abc import Sequence
 from typing import Any
 
@@ -181,6 +182,8 @@ class Measurement:
             "floor": _floor_evidence(floor, side),
             "single_call_us": side.lone,
         }
+        if side.issues:
+            case.evidence["issue_us"] = statistics.median(side.issues)
         self._remarks(case, match, side)
         examination.stop_if_failed()
 

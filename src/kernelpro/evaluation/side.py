@@ -51,6 +51,8 @@ class Side:
     """Of queued calls on a GPU: time until all its streams were done, beyond the events'."""
     idle_waits: list[float] = field(default_factory=list)
     """Of calls on an idle device: host time from the last launch to the end."""
+    issues: list[float] = field(default_factory=list)
+    """Of those calls: host time until forward returned, its launches issued."""
     slowest_warm_us: float = 0.0
     rest_cpu_us: float | None = 0.0
     """CPU time its processes took while other sides were measured ..."""

@@ -161,11 +161,10 @@ class Match:
                 with attributed(side):
                     block = side.subject.run(calls)
                 side.idle.append(np.array([sample.host_us for sample in block.samples]))
-                side.idle_waits += [
-                    sample.host_us - sample.issue_us
-                    for sample in block.samples
-                    if sample.issue_us is not None
-                ]
+                for sample in block.samples:
+                    if sample.issue_us is not None:
+                        side.issues.append(sample.issue_us)
+                        side.idle_waits.append(sample.host_us - sample.issue_us)
                 side.blocks.append(block)
 
     def quiet_rounds(self) -> list[int]:

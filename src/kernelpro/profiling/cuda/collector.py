@@ -14,6 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from kernelpro.build.artifacts import read_manifest
+from kernelpro.diagnosis import cuda_metrics as m
 from kernelpro.diagnosis.analytic import floor
 from kernelpro.errors import KernelproError, MachineError, UserError
 from kernelpro.isolation.base import Call, Limits, SubjectFailure, SubjectJob
@@ -29,7 +30,8 @@ from kernelpro.profiling.cuda.sass import SassFunction, disassemble, find_disass
 from kernelpro.profiling.cuda.target import SEED
 from kernelpro.schema.build import Artifact, KernelResources
 from kernelpro.schema.codec import to_jsonable
-from kernelpro.schema.profile import KernelProfile, Missing, Profile
+from kernelpro.schema.outcome import Outcome
+from kernelpro.schema.profile import KernelProfile, Metric, Missing, Profile, SystemProfile
 
 REPLY_LIMIT_BYTES = 8 << 20
 ENTRY = "KernelproTimeline"
@@ -57,6 +59,7 @@ class CudaCollector:
                 timed, device=subject.device.name, tool="torch.profiler", entry_points=entries,
                 probed=subject.device,
             )  # fmt: skip
+            seen = replace(seen, system=without_the_profilers_share(seen.system, subject.outcome))
             profile = seen if profile is None else _joined(profile, seen)
         if profile is None:
             profile = Profile(device=subject.device.name, kernels=())
@@ -160,6 +163,27 @@ def observed_source(source: str) -> str:
         f"exec({text!r}, _kernelpro_space)\n"
         f"{ENTRY} = _kernelpro_space[{ENTRY!r}]\n"
     )
+
+
+def without_the_profilers_share(
+    system: SystemProfile | None, outcome: Outcome | None
+) -> SystemProfile | None:
+    """The share of late launches, bounded by what the evaluation saw.
+
+    Under a profiler the host issues launches several times more slowly. Without one the queue runs
+    empty for at most the part of a call's issue that its device time does not cover.
+    """
+    name = m.SYSTEM_LAUNCH_BOUND_SHARE
+    late = system.metrics.get(name) if system is not None else None
+    issue_us = outcome.evidence.get("issue_us") if outcome is not None else None
+    latency = outcome.latency if outcome is not None else None
+    if system is None or late is None or latency is None or not isinstance(issue_us, int | float):
+        return system
+    most = max(0.0, 1.0 - latency.median_us / max(float(issue_us), 1e-9))
+    if late.value <= most:
+        return system
+    bounded = Metric(value=most, unit=late.unit, source="timer")
+    return replace(system, metrics={**system.metrics, name: bounded})
 
 
 def _joined(counted: Profile, seen: Profile) -> Profile:
