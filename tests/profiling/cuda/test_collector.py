@@ -24,7 +24,8 @@ def outcome(median_us: float, **evidence: float) -> Outcome:
     return Outcome(
         status=Status.OK, stage=Stage.DONE, message="", speedup=2.0, speedup_ci95=(1.9, 2.1),
         baselines={"eager": latency}, latency=latency, evidence=evidence,
-        correctness=Correctness(max_abs_error=0.0, max_rel_error=0.0, tolerance={}, trials=1),
+        correctness=Correctness(max_abs_error=0.0, max_rel_error=0.0, tolerance={}, trials=1,
+                                precision_class="strict"),
     )  # fmt: skip
 
 
