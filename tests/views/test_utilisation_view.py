@@ -64,9 +64,8 @@ def test_a_store_is_read_with_its_sittings_model_calls_and_gaps(tmp_path: Path) 
             id=name, parent_id=None, source_hash=name,
             proposal=Proposal(source=source, mode="initial", title="x"),
         )  # fmt: skip
-        return NodeFinished(
-            tell=Tell(ask_id=1, node_id=name), candidate=candidate, outcome=outcome, **changes
-        )  # type: ignore[arg-type]
+        tell = Tell(ask_id=1, node_id=name)
+        return NodeFinished(tell=tell, candidate=candidate, outcome=outcome, **changes)  # type: ignore[arg-type]
 
     def failed(status: Status = Status.WRONG_RESULT, **environment: object) -> Outcome:
         return Outcome(
