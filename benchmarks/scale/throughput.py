@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import datetime
 import json
 import os
 import platform
@@ -191,11 +192,13 @@ def main() -> None:
     result = {
         "command": "python benchmarks/scale/throughput.py " + " ".join(
             f"--{k} {v}" for k, v in vars(options).items() if k != "out"),
+        "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="minutes"),
         "python": sys.version.split()[0],
         "machine": platform.machine(),
         "cores": len(os.sched_getaffinity(0)),
         "folder": tempfile.gettempdir(),
         "load_average_before": round(load_before, 2),
+        "load_average_after": round(os.getloadavg()[0], 2),
         "job_s": JOB_S,
         "local_jobs_per_s": {k: round(v, 2) for k, v in local.items()},
         "local_gain_1_to_2": round(local["2"] / local["1"], 3),

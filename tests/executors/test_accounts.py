@@ -21,6 +21,7 @@ def test_the_first_answer_counts_and_says_where_it_was_found() -> None:
     record = future.result().record()
     assert future.result().result.value == 3
     assert (record["worker"], record["host"], record["attempt"]) == ("w", "here", 1)
+    assert record["job"] == "r-1"
     assert accounts.open_ids() == ()
 
 

@@ -1,129 +1,21 @@
-"""A folder between a controller and its workers, and everything that can go wrong with it."""
+"""The controller's end of a spool: its own faults, silent workers, damaged and foreign files."""
 
 from __future__ import annotations
 
-import contextlib
-import os
 import resource
 import shutil
-import signal
-import subprocess
-import sys
-import threading
 import time
-from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from kernelpro.errors import MachineError, UserError
-from kernelpro.executors import spool_folder
+from kernelpro.errors import MachineError
 from kernelpro.executors.spool import SpoolExecutor
-from kernelpro.executors.spool_folder import Claim, JobFile, SpoolFolder
+from kernelpro.executors.spool_folder import SpoolFolder
 from kernelpro.executors.spool_worker import WorkOptions, serve
 
+from .spooled import LEASE_S, in_thread, spool, until
 from .work import answer, job
-
-LEASE_S = 1.0
-_WORKER = (
-    "import sys; from pathlib import Path; "
-    "from kernelpro.executors.spool_worker import serve, WorkOptions; "
-    "serve(sys.argv[1], device='cpu', cache_root=Path(sys.argv[2]), name=sys.argv[3] or None, "
-    "options=WorkOptions(idle_s=60), say=lambda text: print(text, file=sys.stderr, flush=True))"
-)
-
-
-@contextlib.contextmanager
-def spool(tmp_path: Path, *, lease_s: float = LEASE_S) -> Iterator[SpoolExecutor]:
-    executor = SpoolExecutor(tmp_path / "spool", lease_s=lease_s)
-    try:
-        yield executor
-    finally:
-        executor.close()
-
-
-@contextlib.contextmanager
-def workers(
-    tmp_path: Path, count: int, *, before: list[str] | None = None, code: str = _WORKER,
-    names: str = "",
-) -> Iterator[list[subprocess.Popen[bytes]]]:  # fmt: skip
-    """Worker processes, each perhaps ``before`` a command that puts it somewhere else."""
-    words = [*(before or []), sys.executable, "-c", code, str(tmp_path / "spool"), str(tmp_path)]
-    started = [
-        subprocess.Popen([*words, f"{names}{n}" if names else ""], stderr=subprocess.DEVNULL)
-        for n in range(count)
-    ]
-    try:
-        yield started
-    finally:
-        for process in started:
-            process.kill()
-            process.wait()
-
-
-def until(condition: Callable[[], Any], timeout_s: float = 60.0) -> None:
-    deadline = time.monotonic() + timeout_s
-    while not condition():
-        assert time.monotonic() < deadline, "it did not come to pass"
-        time.sleep(0.01)
-
-
-def in_thread(tmp_path: Path, **options: Any) -> int:
-    """Be a worker until the spool is empty; how many jobs were done."""
-    return serve(
-        tmp_path / "spool", device="cpu", cache_root=tmp_path, options=WorkOptions(drain=True),
-        **options,
-    ).jobs  # fmt: skip
-
-
-def test_concurrent_workers_one_killed_one_stopped_lose_nothing_and_do_nothing_twice(
-    tmp_path: Path,
-) -> None:
-    with spool(tmp_path) as executor, workers(tmp_path, 3) as processes:
-        futures = [
-            executor.submit(job(f"r-{n}", seconds=0.02, answer=n, share=str(n % 2)))
-            for n in range(80)
-        ]
-        until(lambda: sum(f.done() for f in futures) > 10)
-        processes[0].kill()
-        processes[1].send_signal(signal.SIGSTOP)
-        until(lambda: sum(f.done() for f in futures) >= 76)
-        processes[1].send_signal(signal.SIGCONT)
-        assert [f.result(60).result.value for f in futures] == list(range(80))
-        health = executor.health()
-    assert health.deliveries["counted"] == 80
-    assert set(health.deliveries) <= {"counted", "duplicate"}
-
-
-@pytest.mark.slow
-def test_workers_in_namespaces_of_their_own_share_the_folder(tmp_path: Path) -> None:
-    unshare = ["unshare", "--user", "--map-root-user", "--pid", "--fork", "--uts", "--ipc"]
-    if subprocess.run([*unshare, "true"], check=False, capture_output=True).returncode:
-        pytest.skip("this machine permits no user namespaces")
-    with spool(tmp_path) as executor, workers(tmp_path, 2, before=unshare) as processes:
-        futures = [executor.submit(job(f"r-{n}", seconds=0.02, answer=n)) for n in range(40)]
-        until(lambda: sum(f.done() for f in futures) > 5)
-        # unshare dies, and with it the namespace and the worker that is process 1 in it.
-        processes[0].kill()
-        assert [f.result(60).result.value for f in futures] == list(range(40))
-        pids = {f.result().result.place.pid for f in futures}
-    assert pids <= {1, 2}, "each counts its own processes"
-
-
-def test_a_full_disk_of_a_worker_delays_its_result_and_loses_nothing(tmp_path: Path) -> None:
-    with spool(tmp_path, lease_s=30) as executor, workers(tmp_path, 1) as (process,):
-        executor.submit(job("r-0")).result(60)
-        resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (100, resource.RLIM_INFINITY))
-        future = executor.submit(job("r-1", answer="kept"))
-        until(lambda: executor.capacity().busy == 1)
-        time.sleep(0.3)
-        assert not future.done()
-        assert list((tmp_path / "spool" / "results").iterdir()) == [], "nothing half written"
-        unlimited = (resource.RLIM_INFINITY, resource.RLIM_INFINITY)
-        resource.prlimit(process.pid, resource.RLIMIT_FSIZE, unlimited)
-        assert future.result(60).result.value == "kept"
-        assert future.result().result.attempt == 1, "the work was not done again"
 
 
 def test_a_full_disk_of_the_controller_delays_its_jobs_and_loses_nothing(tmp_path: Path) -> None:
@@ -139,73 +31,6 @@ def test_a_full_disk_of_the_controller_delays_its_jobs_and_loses_nothing(tmp_pat
         until(lambda: len(executor.folder.waiting()) == 5)
         in_thread(tmp_path)
         assert [f.result(60).result.value for f in futures] == list(range(5))
-
-
-@pytest.mark.slow
-def test_a_disk_that_is_really_full(tmp_path: Path) -> None:
-    mount = ["unshare", "--user", "--map-root-user", "--mount", "sh", "-c"]
-    script = 'mount -t tmpfs -o size=256k spool "$0" && exec "$@"'
-    target = tmp_path / "disk"
-    target.mkdir()
-    if subprocess.run([*mount, script, target, "true"], check=False,
-                      capture_output=True).returncode:  # fmt: skip
-        pytest.skip("this machine permits no mounts in user namespaces")
-    code = (
-        "import sys, time\n"
-        "from pathlib import Path\n"
-        "from tests.executors.test_spool import in_thread, job, until\n"
-        "from kernelpro.executors.spool import SpoolExecutor\n"
-        "import threading\n"
-        "root = Path(sys.argv[1])\n"
-        "executor = SpoolExecutor(root / 'spool', lease_s=30)\n"
-        "futures = [executor.submit(job(f'r-{n}', answer='x' * 20_000)) for n in range(4)]\n"
-        "until(lambda: len(executor.folder.waiting()) >= 2)\n"
-        "filler = root / 'filler'\n"
-        "try:\n"
-        "    with filler.open('wb') as file:\n"
-        "        while True:\n"
-        "            file.write(b'x' * 4096); file.flush()\n"
-        "except OSError:\n"
-        "    print('full')\n"
-        "worker = threading.Thread(target=in_thread, args=(root,), daemon=True)\n"
-        "worker.start()\n"
-        "time.sleep(0.5)\n"
-        "print(sum(f.done() for f in futures), 'done')\n"
-        "filler.unlink()\n"
-        "until(lambda: all(f.done() for f in futures) or not worker.is_alive())\n"
-        "in_thread(root)\n"
-        "print({len(f.result(30).result.value) for f in futures}, executor.accounts.verdicts)\n"
-        "executor.close()\n"
-    )
-    done = subprocess.run(
-        [*mount, script, target, sys.executable, "-c", code, target], capture_output=True,
-        text=True, timeout=120, check=False, cwd=Path(__file__).parents[2],
-    )  # fmt: skip
-    lines = done.stdout.splitlines()
-    assert done.returncode == 0, done.stderr
-    assert lines[0] == "full"
-    assert lines[-1] == "{20000} Counter({'counted': 4})"
-
-
-@pytest.mark.slow
-def test_clocks_may_say_what_they_like(tmp_path: Path) -> None:
-    wrong = (
-        "import os, sys, time, datetime\n"
-        "from kernelpro.executors import spool_folder, perform\n"
-        "write = spool_folder.write_whole\n"
-        "def skewed(path, text, **options):\n"
-        "    write(path, text, **options)\n"
-        "    os.utime(path, (0, 0))\n"
-        "spool_folder.write_whole = skewed\n"
-        "time.time = lambda: 5e9\n"
-    ) + _WORKER.replace("import sys; ", "")
-    with spool(tmp_path) as executor, workers(tmp_path, 1, code=wrong):
-        futures = [executor.submit(job(f"r-{n}", seconds=0.4, answer=n)) for n in range(6)]
-        assert [f.result(60).result.value for f in futures] == list(range(6))
-        record = futures[-1].result().record()
-        assert executor.health().problems == (), "a lease longer than a beat, whatever the date"
-    assert abs(record["received_at"] - time.time()) < 60, "the controller's clock"
-    assert {f.result().result.attempt for f in futures} == {1}
 
 
 def test_a_silent_workers_job_goes_to_another_and_its_late_result_is_set_aside(
@@ -340,109 +165,3 @@ def test_a_run_waits_for_its_device_model_while_others_go_on(tmp_path: Path) -> 
         assert in_thread(tmp_path) == 1
         assert going_on.result(60).result.value == 1
         assert not waiting.done()
-
-
-def test_a_worker_that_is_told_to_end_gives_its_job_back(tmp_path: Path) -> None:
-    with spool(tmp_path, lease_s=60) as executor, workers(tmp_path, 1) as (process,):
-        future = executor.submit(job(seconds=30.0, answer=1))
-        until(lambda: executor.folder.claims())
-        process.send_signal(signal.SIGTERM)
-        process.wait(30)
-        until(executor.folder.waiting)
-        assert executor.folder.claims() == []
-        assert not future.done()
-
-
-def test_a_folder_that_is_no_spool(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="is no spool"):
-        in_thread(tmp_path)
-    (tmp_path / "spool").mkdir()
-    (tmp_path / "spool" / "spool.json").write_text('{"format": 99}')
-    with pytest.raises(UserError, match="another version"):
-        in_thread(tmp_path)
-    (tmp_path / "spool" / "spool.json").write_text("{")
-    with pytest.raises(UserError, match="damaged"):
-        in_thread(tmp_path)
-
-
-class TestRenames:
-    """One rename decides; what a network file system may do to it changes nothing."""
-
-    def claimable(self, tmp_path: Path) -> tuple[SpoolFolder, JobFile]:
-        folder = SpoolFolder(tmp_path / "spool")
-        folder.create()
-        file = JobFile(1, "r-1", 1)
-        folder.publish(file, "text")
-        return folder, file
-
-    def test_one_of_many_workers_gets_a_job(self, tmp_path: Path) -> None:
-        folder, _ = self.claimable(tmp_path)
-        files = [JobFile(n, f"r-{n}", 1) for n in range(2, 40)]
-        for file in files:
-            folder.publish(file, "text")
-        claims: list[Claim] = []
-
-        def take(worker: str) -> None:
-            for file in files:
-                claim = folder.claim(file, worker)
-                if claim is not None:
-                    claims.append(claim)
-
-        threads = [threading.Thread(target=take, args=(f"w{n}",)) for n in range(8)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        assert sorted(c.file for c in claims) == files
-        assert sorted(folder.claims()) == sorted(claims)
-
-    def test_a_rename_whose_reply_was_lost_was_done(
-        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        folder, file = self.claimable(tmp_path)
-        rename = Path.rename
-
-        def asked_twice(self: Path, target: Path) -> Path:
-            rename(self, target)
-            return rename(self, target)  # NFS: the server did it, its reply got lost
-
-        monkeypatch.setattr(Path, "rename", asked_twice)
-        assert folder.claim(file, "w") == Claim(file, "w")
-        assert folder.claim(file, "w2") is None
-
-    def test_a_listing_that_is_out_of_date_is_harmless(
-        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        with spool(tmp_path) as executor:
-            future = executor.submit(job(answer=1))
-            until(executor.folder.waiting)
-            (file,) = executor.folder.waiting()
-            stale = [*SpoolFolder(tmp_path / "spool").waiting(), JobFile(7, "r-gone", 1)]
-            monkeypatch.setattr(SpoolFolder, "waiting", lambda self: stale)
-            other = SpoolFolder(tmp_path / "spool")
-            assert other.claim(file, "quicker") is not None
-            assert in_thread(tmp_path) == 0
-            monkeypatch.undo()
-            assert not future.done()
-
-    def test_a_result_that_shows_before_its_content_is_waited_for(self, tmp_path: Path) -> None:
-        with spool(tmp_path) as executor:
-            future = executor.submit(job(answer=1))
-            until(executor.folder.waiting)
-            text = answer(job(answer=1), value=1)
-            path = tmp_path / "spool" / "results" / "slow.result"
-            path.write_text(text[: len(text) // 2])
-            time.sleep(0.3)
-            assert executor.health().deliveries == {}
-            path.write_text(text)
-            assert future.result(60).result.value == 1
-
-    def test_writing_is_whole_or_not_at_all(self, tmp_path: Path) -> None:
-        before = resource.getrlimit(resource.RLIMIT_FSIZE)
-        resource.setrlimit(resource.RLIMIT_FSIZE, (10, before[1]))
-        try:
-            with pytest.raises(OSError, match="File too large"):
-                spool_folder.write_whole(tmp_path / "file", "x" * 100)
-        finally:
-            resource.setrlimit(resource.RLIMIT_FSIZE, before)
-        assert os.listdir(tmp_path) == []

@@ -7,9 +7,12 @@ from pathlib import Path
 import pytest
 
 from kernelpro.errors import MachineError, UserError
+from kernelpro.executors.base import place_of
 from kernelpro.executors.crew import Crew
 from kernelpro.executors.local import local_crew
+from kernelpro.hardware.base import probe
 from kernelpro.loop.elsewhere import SIMULATED, assemble_with, prepare_with
+from kernelpro.loop.examining import InProcess
 from kernelpro.loop.jobs import pack, unpack
 from kernelpro.loop.run import read_state, start_run
 from kernelpro.problems.loader import load_problem
@@ -21,7 +24,7 @@ from kernelpro.store.sqlite import RunStore
 from kernelpro.testing.simulated_fleet import Fleet
 from kernelpro.views.utilisation_view import usage_of, utilisation_view
 
-from .simulated import SimulatedWriter
+from .simulated import SimulatedReferee, SimulatedWriter, judged, profile
 
 PROBLEM = Problem(name="Simulated", source="class Model: ...\n", source_hash="sha256:0")
 
@@ -132,3 +135,12 @@ def test_a_real_run_on_a_worker_process_with_builds_ahead(tmp_path: Path) -> Non
     with RunStore.open(result.folder) as store:
         nodes = [e for e in store.events() if getattr(e, "profile", None) is not None]
     assert len(nodes) == 2, "profiled where the build was"
+
+
+def test_the_second_measurement_of_this_process_says_where_it_ran(tmp_path: Path) -> None:
+    place = place_of(probe("cpu"), executor="in-process", worker="controller")
+    config = RunConfig(device="cpu", writer="simulated")
+    examiner = InProcess(SimulatedReferee(judged), profile, config, place)
+    first, second = examiner.remeasure(["a", "b"])
+    assert first.environment["ran_on"] == second.environment["ran_on"], "measured together"
+    assert first.environment["ran_on"]["worker"] == "controller"

@@ -302,3 +302,29 @@ def as_nobody(folder: Path) -> list[str]:
         told = pipe.read().splitlines()
     os.waitpid(child, 0)
     return told
+
+
+def test_a_request_waits_for_the_disk_with_the_next_event_or_at_the_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One wait fewer per attempt: what rests on a request is recorded after it, in the same log."""
+    waited_for: list[str] = []
+    monkeypatch.setattr("kernelpro.store.sqlite.sync_file", lambda p: waited_for.append(p.name))
+    full, normal = ((2,),), ((1,),)
+
+    def waits(store: RunStore) -> tuple[tuple[object, ...], ...]:
+        return tuple(store.query("PRAGMA synchronous"))
+
+    with RunStore.create(tmp_path / "run") as store:
+        store.append(started())
+        assert waits(store) == full
+        store.append(asked(1))
+        assert waits(store) == normal
+        with RunStore.open(tmp_path / "run") as reader:
+            assert reader.last_seq == 2, "whoever is killed now has lost nothing"
+        store.append(finished(1))
+        assert waits(store) == full
+    assert waited_for == []
+    with RunStore.open(tmp_path / "run", writable=True) as store:
+        store.append(asked(2))
+    assert waited_for == ["run.sqlite-wal"]

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from kernelpro.schema.candidate import Candidate, Proposal
-from kernelpro.schema.event import NodeFinished
+from kernelpro.schema.event import NodeFinished, Remeasured
 from kernelpro.schema.outcome import Outcome, Stage, Status
 from kernelpro.schema.search import Tell
 from kernelpro.schema.usage import Usage as Calls
@@ -64,9 +64,8 @@ def test_a_store_is_read_with_its_sittings_model_calls_and_gaps(tmp_path: Path) 
             id=name, parent_id=None, source_hash=name,
             proposal=Proposal(source=source, mode="initial", title="x"),
         )  # fmt: skip
-        return NodeFinished(
-            tell=Tell(ask_id=1, node_id=name), candidate=candidate, outcome=outcome, **changes
-        )  # type: ignore[arg-type]
+        tell = Tell(ask_id=1, node_id=name)
+        return NodeFinished(tell=tell, candidate=candidate, outcome=outcome, **changes)  # type: ignore[arg-type]
 
     def failed(status: Status = Status.WRONG_RESULT, **environment: object) -> Outcome:
         return Outcome(
@@ -92,3 +91,40 @@ def test_a_store_is_read_with_its_sittings_model_calls_and_gaps(tmp_path: Path) 
     assert view.repeated == 1
     assert view.model_mean_s == 25.0
     assert view.busy_share == pytest.approx(0.1)
+
+
+def test_two_evaluations_that_agree_in_every_time_are_two_and_a_job_of_finalists_is_one(
+    tmp_path: Path,
+) -> None:
+    """Quick jobs that arrive together have equal times at the precision of the record."""
+    quick = placement(seconds=0.0, queued_s=0.0, received_at=0.0)._asdict()
+    del quick["build_s"]
+
+    def found(job: str) -> Outcome:
+        where = {"ran_on": {**quick, "job": job}}
+        return Outcome(
+            status=Status.WRONG_RESULT, stage=Stage.VERIFY, message="no", environment=where
+        )
+
+    def node(name: str) -> NodeFinished:
+        candidate = Candidate(
+            id=name, parent_id=None, source_hash=name,
+            proposal=Proposal(source=name, mode="initial", title="x"),
+        )  # fmt: skip
+        tell = Tell(ask_id=1, node_id=name)
+        return NodeFinished(tell=tell, candidate=candidate, outcome=found(f"r-{name}"))
+
+    with RunStore.create(tmp_path) as store:
+        store.append(node("n1"))
+        store.append(node("n2"))
+        for job in ("r-remeasure-1", "r-remeasure-2"):
+            for name in ("n1", "n2"):
+                store.append(Remeasured(node_id=name, outcome=found(job)))
+        placements = usage_of(store).placements
+    assert len(placements) == 4
+    assert [placed.job for placed in placements] == [
+        "r-n1",
+        "r-n2",
+        "r-remeasure-1",
+        "r-remeasure-2",
+    ]

@@ -110,22 +110,26 @@ class Timed(NamedTuple):
     def record(self) -> dict[str, Any]:
         """Where and on what it ran, and when, for the record of the result."""
         return ran_on(
-            self.result.place, attempt=self.result.attempt, seconds=self.result.seconds,
-            submitted_at=self.submitted_at, received_at=self.received_at,
+            self.result.place, job=self.result.job_id, attempt=self.result.attempt,
+            seconds=self.result.seconds, submitted_at=self.submitted_at,
+            received_at=self.received_at,
         )  # fmt: skip
 
 
 def ran_on(
-    place: Place, *, attempt: int, seconds: float, submitted_at: float, received_at: float
-) -> dict[str, Any]:
+    place: Place, *, job: str = "", attempt: int, seconds: float, submitted_at: float,
+    received_at: float,
+) -> dict[str, Any]:  # fmt: skip
     """What the record of a result says about where, on what and when it was found.
 
+    ``job``: its id; several outcomes may come from one. "" = no job, the controller's own process.
     ``submitted_at`` and ``received_at`` are the controller's clock, ``seconds`` the worker's;
     ``queued_s`` is what is left: waiting, travelling, and earlier attempts that were lost.
     """
     return {
         "executor": place.executor, "worker": place.worker, "host": place.host, "pid": place.pid,
-        "device": place.device, "model": place.model, "uuid": place.uuid, "attempt": attempt,
+        "device": place.device, "model": place.model, "uuid": place.uuid, "job": job,
+        "attempt": attempt,
         "seconds": round(seconds, 4),
         "queued_s": round(max(0.0, received_at - submitted_at - seconds), 4),
         "submitted_at": round(submitted_at, 3), "received_at": round(received_at, 3),

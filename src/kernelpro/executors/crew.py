@@ -233,9 +233,9 @@ class Crew:
         self._give_up_if_all_broken(seat.slot.pool)
 
     def _give_up_if_all_broken(self, pool: Pool) -> None:
-        seats = [seat for seat in self._seats if seat.slot.pool == pool]
-        if any(seat.state != "broken" for seat in seats):
+        if any(seat.slot.pool == pool and seat.state != "broken" for seat in self._seats):
             return
+        seats = [seat for seat in self._seats if seat.slot.pool == pool]
         reason = seats[-1].detail if seats else "there are none"
         for waiting in self._queues[pool].drain():
             error = MachineError(f"No worker of {self.name} starts: {reason}")

@@ -15,6 +15,9 @@ from kernelpro.schema.event import Exchanged
 from kernelpro.schema.exchange import Exchange
 
 _TICK_S = 0.1
+_LOOK_S = 1.0
+"""A run's thread is woken when there is something to do; this is how long it waits at a time
+(a controller has many such threads, and each look takes the interpreter from the others)."""
 
 
 class _Entry(NamedTuple):
@@ -71,7 +74,7 @@ class RunBooks:
     def take_in(self) -> None:
         """Record what was handed in within the next moment. The run's own thread calls this."""
         try:
-            entry = self._inbox.get(timeout=_TICK_S)
+            entry = self._inbox.get(timeout=_LOOK_S)
         except queue.Empty:
             return
         if entry is None:

@@ -43,20 +43,22 @@ class InProcess:
             self._referee, self._profiler if wants_profile(self._config) else None, candidate,
             checks=self._config.evaluation.checks, device=self._config.device,
         )  # fmt: skip
-        return finished(Examined(self._placed(outcome, began), profile))
+        return finished(Examined(self._placed(outcome, began, time.time()), profile))
 
     def remeasure(self, sources: list[str]) -> list[Outcome]:
-        """See :class:`Examiner`."""
-        return self._referee.remeasure(sources)
+        """See :class:`Examiner`; all of them share one record of where and when."""
+        began = time.time()
+        outcomes = self._referee.remeasure(sources)
+        now = time.time()
+        return [self._placed(outcome, began, now) for outcome in outcomes]
 
     def close(self) -> None:
         """End the referee's processes."""
         self._referee.close()
 
-    def _placed(self, outcome: Outcome, began: float) -> Outcome:
+    def _placed(self, outcome: Outcome, began: float, now: float) -> Outcome:
         if self._place is None:
             return outcome
-        now = time.time()
         where = ran_on(
             self._place, attempt=1, seconds=now - began, submitted_at=began, received_at=now
         )

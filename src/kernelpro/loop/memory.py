@@ -44,6 +44,7 @@ class Memory:
         self._active: dict[MemoryCategory, dict[int, MemoryEntry]] = {
             category: {} for category in get_args(MemoryCategory)
         }
+        self._characters = dict.fromkeys(self._active, 0)
         self._uses: dict[int, int] = {}
         self._by_key: dict[tuple[str, ...], int] = {}
         self._last_id = 0
@@ -93,9 +94,10 @@ class Memory:
                 self._uses[entry.id] += 1
             else:
                 category[entry.id] = entry
+                self._characters[entry.category] += len(entry.text)
                 self._uses[entry.id] = 1
                 self._by_key[_key(entry)] = entry.id
-                self._evict(category)
+                self._evict(entry.category)
 
     def _new(
         self, place: int, category: MemoryCategory, text: str, candidate: Candidate, *,
@@ -128,16 +130,16 @@ class Memory:
                 if (known := self._by_key.get(key)) is not None:
                     yield self._active[category][known]
 
-    def _evict(self, category: dict[int, MemoryEntry]) -> None:
-        characters = sum(len(e.text) for e in category.values())
-        while characters > CATEGORY_CHARACTERS:
+    def _evict(self, name: MemoryCategory) -> None:
+        category = self._active[name]
+        while self._characters[name] > CATEGORY_CHARACTERS:
             least = min(category, key=lambda i: (self._uses[i], i))
-            characters -= len(category[least].text)
             self._drop(category[least])
 
     def _drop(self, entry: MemoryEntry) -> None:
         dropped = self._active[entry.category].pop(entry.id, None)
         if dropped is not None:
+            self._characters[entry.category] -= len(dropped.text)
             del self._uses[entry.id]
             del self._by_key[_key(dropped)]
 

@@ -61,6 +61,8 @@ class Pipeline:
         self._books = books
         self._record = record
         self._turns: deque[_Turn] = deque()
+        self._watched: set[object] = set()
+        """Futures whose end wakes the run's thread, once each."""
         self._failure: KernelproError | None = None
         """The writer's first."""
 
@@ -126,7 +128,9 @@ class Pipeline:
             awaited.append(unread.written)
         if not any(future.done() for future in awaited):
             for future in awaited:
-                future.add_done_callback(self._wake)
+                if future not in self._watched:
+                    self._watched.add(future)
+                    future.add_done_callback(self._wake)
             while not any(future.done() for future in awaited):
                 self._books.take_in()
         if unread is not None and unread.written.done():
@@ -184,4 +188,5 @@ class Pipeline:
             self._books.close()
 
     def _wake(self, future: object) -> None:
+        self._watched.discard(future)
         self._books.wake()

@@ -5,8 +5,8 @@ A blob is complete or absent: temporary name, fsync, rename, fsync of the folder
 
 from __future__ import annotations
 
+import itertools
 import os
-import uuid
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -23,6 +23,7 @@ class BlobFolder:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._unsynced = False
+        self._written = itertools.count()
 
     def put(self, data: bytes | str) -> str:
         """Store ``data`` durably; returns its tagged hash."""
@@ -34,10 +35,11 @@ class BlobFolder:
         """As :meth:`put`, but durable only after the next :meth:`sync`: one for many blobs."""
         raw = data.encode("utf-8", "surrogatepass") if isinstance(data, str) else data
         tagged = content_hash(raw)
-        path = self.path(tagged)
+        path = self._folder / tagged.removeprefix(_TAG)
         if not path.exists():
+            partial = path.with_name(f"{path.name}.{os.getpid()}-{next(self._written)}.tmp")
             with store_errors(self._folder.parent):
-                _write_whole(path, raw)
+                _write_whole(path, partial, raw)
             self._unsynced = True
         return tagged
 
@@ -83,22 +85,32 @@ class BlobFolder:
             path.unlink(missing_ok=True)
 
 
-def _write_whole(path: Path, raw: bytes) -> None:
-    temporary = path.with_name(f"{path.name}.{uuid.uuid4().hex}.tmp")
+def _write_whole(path: Path, partial: Path, raw: bytes) -> None:
+    # Plain system calls, as few as do it: each lets go of the interpreter, and a controller of many
+    # runs waits for it again behind all the others.
     try:
-        with temporary.open("xb") as file:
-            file.write(raw)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
+        fd = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
+        try:
+            left = memoryview(raw)
+            while left:
+                left = left[os.write(fd, left) :]
+            os.fsync(fd)
+        finally:
+            os.close(fd)
+        partial.replace(path)
     except OSError:
-        temporary.unlink(missing_ok=True)
+        partial.unlink(missing_ok=True)
         raise
 
 
 def sync_folder(folder: Path) -> None:
     """Make renames and new entries in ``folder`` durable."""
-    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    sync_file(folder)
+
+
+def sync_file(path: Path) -> None:
+    """Make what was written to ``path`` durable, whoever wrote it."""
+    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         os.fsync(fd)
     finally:

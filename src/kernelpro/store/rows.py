@@ -18,13 +18,17 @@ from kernelpro.schema.event import EVENT_TYPES, Event, NodeFinished
 TEXT_LIMIT = 4096
 """Longer texts become blobs (chosen: about one database page; each blob costs an fsync)."""
 
-_ALWAYS_TEXT = {("candidate", "proposal", "source"), ("problem", "source")}
-"""Blobs whatever their length, so that a source can be found by its hash."""
-_ALWAYS_JSON = {("profile",), ("graphs",)}
+_TEXT, _JSON = "text", "json"
+_ALWAYS: dict[str, Any] = {
+    "candidate": {"proposal": {"source": _TEXT}},
+    "problem": {"source": _TEXT},
+    "profile": _JSON,
+    "graphs": _JSON,
+}
+"""By key, level by level: blobs whatever their length; a source, so that its hash finds it."""
 
 Put = Callable[[bytes | str], str]
 Get = Callable[[str], bytes]
-Path = tuple[str, ...]
 
 
 class Row(NamedTuple):
@@ -41,7 +45,7 @@ def to_row(event: Event, put: Put) -> Row:
     """Encode ``event``; large parts are handed to ``put`` first."""
     data = to_jsonable(event)
     data.pop("kind")
-    payload = json.dumps(_spill(data, put, ()), allow_nan=False, separators=(",", ":"))
+    payload = json.dumps(_spill(data, put, _ALWAYS), allow_nan=False, separators=(",", ":"))
     outcome = event.outcome if isinstance(event, NodeFinished) else None
     return Row(
         kind=event.kind,
@@ -81,20 +85,24 @@ def blob_references(payload: str) -> Iterator[str]:
         yield from _references(json.loads(payload))
 
 
-def _spill(value: Any, put: Put, path: Path) -> Any:
-    if value is None or isinstance(value, float | int):
+def _spill(value: Any, put: Put, always: Any = None) -> Any:
+    """``value``, of JSON's types, with its large parts handed to ``put``.
+
+    ``always``: the part of ``_ALWAYS`` that speaks of it, if any.
+    """
+    kind = type(value)
+    if value is None or kind is float or kind is int or kind is bool:
         return value  # most values are numbers
-    if path in _ALWAYS_JSON and value:
-        return {"$json": put(json.dumps(_clean(value), allow_nan=False, separators=(",", ":")))}
     if isinstance(value, str):
         text = _valid_text(value)
-        return {"$blob": put(text)} if len(text) > TEXT_LIMIT or path in _ALWAYS_TEXT else text
-    if isinstance(value, dict):
-        return {_escape(k): _spill(v, put, (*path, k)) for k, v in value.items()}
+        return {"$blob": put(text)} if len(text) > TEXT_LIMIT or always is _TEXT else text
+    if always is _JSON and value:
+        return {"$json": put(json.dumps(_clean(value), allow_nan=False, separators=(",", ":")))}
     if isinstance(value, list):
-        inside = (*path, "[]")
-        return [_spill(v, put, inside) for v in value]
-    return value
+        return [_spill(v, put) for v in value]
+    if not isinstance(always, dict):
+        return {_escape(k): _spill(v, put) for k, v in value.items()}
+    return {_escape(k): _spill(v, put, always.get(k)) for k, v in value.items()}
 
 
 class _Later(NamedTuple):
@@ -152,6 +160,8 @@ def _escape(key: str) -> str:
 
 def _valid_text(text: str) -> str:
     """``text`` with lone surrogates replaced: program output may hold them, UTF-8 cannot."""
+    if text.isascii():
+        return text
     try:
         text.encode("utf-8")
     except UnicodeEncodeError:

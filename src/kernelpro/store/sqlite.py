@@ -1,7 +1,8 @@
 """The run store: one SQLite file whose append-only event table is the truth, and a blob folder.
 
-One transaction per event, fsynced before :meth:`RunStore.append` returns; a blob is durable before
-the event that names it. Other processes may read while a run is written.
+One transaction per event, fsynced before :meth:`RunStore.append` returns, but for requests: those
+are made durable by the next event, or when the run is closed. A process that is killed loses
+neither. A blob is durable before the event that names it. Other processes may read meanwhile.
 """
 
 from __future__ import annotations
@@ -17,8 +18,8 @@ from types import TracebackType
 from typing import NamedTuple
 
 from kernelpro.errors import StoreError
-from kernelpro.schema.event import Event
-from kernelpro.store.blobs import BlobFolder, sync_folder
+from kernelpro.schema.event import Asked, Event
+from kernelpro.store.blobs import BlobFolder, sync_file, sync_folder
 from kernelpro.store.faults import store_errors
 from kernelpro.store.lock import RunLock
 from kernelpro.store.migrations import check_version, migrate
@@ -59,6 +60,8 @@ class RunStore:
         self._db = db
         self._lock = lock
         self._guard = threading.RLock()
+        self._syncs = True
+        """False: the latest event may not be on the disk yet."""
         self._seq, self._chain = self._last()
 
     @classmethod
@@ -122,6 +125,8 @@ class RunStore:
     def append(self, event: Event, *, at: str | None = None) -> int:
         """Record ``event`` durably; returns its sequence number (1, 2, ...).
 
+        A request (``Asked``) survives the end of this process at once, and that of the machine
+        with the next event: nothing can rest on it before, and a lost one is made again.
         ``at`` overrides the time stamp (imports keep the original one).
         """
         if self._lock is None:
@@ -131,6 +136,7 @@ class RunStore:
             self.blobs.sync()
             at = at or datetime.datetime.now(datetime.UTC).isoformat(timespec="milliseconds")
             seq, chain = self._seq + 1, link(self._chain, at, row)
+            self._sync_commits(not isinstance(event, Asked))
             self._db.execute(
                 "INSERT INTO event (seq, at, kind, node_id, status, speedup, payload, chain) "
                 "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
@@ -197,6 +203,9 @@ class RunStore:
     def close(self) -> None:
         """Close the database and let the next writer in."""
         with self._guard:
+            if self._lock is not None and not self._syncs:
+                with contextlib.suppress(FileNotFoundError), store_errors(self.folder):
+                    sync_file(self.folder / f"{DATABASE}-wal")
             self._db.close()
         if self._lock is not None:
             self._lock.release()
@@ -209,6 +218,13 @@ class RunStore:
         trace: TracebackType | None,
     ) -> None:  # fmt: skip
         self.close()
+
+    def _sync_commits(self, wanted: bool) -> None:
+        """Whether a commit waits for the disk: FULL does, NORMAL leaves it to the next that does
+        (the log is one file, synced as a whole)."""
+        if wanted != self._syncs:
+            self._db.execute(f"PRAGMA synchronous = {'FULL' if wanted else 'NORMAL'}")
+            self._syncs = wanted
 
     def _last(self) -> tuple[int, str]:
         rows = self.query("SELECT seq, chain FROM event ORDER BY seq DESC LIMIT 1")

@@ -20,7 +20,7 @@ BUILD_STAGES = ("start", "load")
 
 _PLACEMENTS = """
 SELECT json_extract(payload, '$.outcome.environment.ran_on'),
-       json_extract(payload, '$.outcome.seconds'), json_extract(payload, '$.usage'), status
+       json_extract(payload, '$.outcome.seconds'), json_extract(payload, '$.usage'), status, kind
 FROM event
 WHERE kind IN ('node_finished', 'remeasured') AND json_extract(payload, '$.duplicate_of') IS NULL
 ORDER BY seq
@@ -45,6 +45,8 @@ class Placement(NamedTuple):
     """Both by the controller's clock, in seconds since the epoch."""
     build_s: float
     """Of ``seconds``: starting, building and loading."""
+    job: str = ""
+    """Id of its job; "" where there was none, or in records from before jobs were named."""
 
 
 class Usage(NamedTuple):
@@ -101,21 +103,26 @@ class UtilisationView(NamedTuple):
 
 def usage_of(store: RunStore) -> Usage:
     """What the run in ``store`` says so far."""
-    placements: dict[tuple[Any, ...], Placement] = {}
+    placements: list[Placement] = []
+    finals: set[tuple[Any, ...]] = set()
     unplaced, calls, model_s = 0, 0, 0.0
-    for ran_on, seconds, usage, status in store.query(_PLACEMENTS):
+    for ran_on, seconds, usage, status, kind in store.query(_PLACEMENTS):
         for call in json.loads(str(usage)) if usage else ():
             calls += int(call.get("requests") or 0)
             model_s += float(call.get("seconds") or 0.0)
         placed = _placement(ran_on, seconds)
         if placed is None:
             unplaced += status not in (None, Status.REJECTED.value)  # those never ran
-        else:
+        elif kind == "node_finished":
+            # Each by itself: two quick ones may agree in every time and place on record.
+            placements.append(placed)
+        elif (together := _job_of(placed)) not in finals:
             # Finalists are measured together: one job, as many outcomes.
-            placements[placed[:-1]] = placed
+            finals.add(together)
+            placements.append(placed)
     times = store.query("SELECT at, kind FROM event ORDER BY seq")
     worked = elapsed_s((str(at), str(kind)) for at, kind in times)
-    return Usage(tuple(placements.values()), unplaced, calls, model_s, worked)
+    return Usage(tuple(placements), unplaced, calls, model_s, worked)
 
 
 def utilisation_view(usages: Sequence[Usage], *, worked: float | None = None) -> UtilisationView:
@@ -149,6 +156,11 @@ def utilisation_view(usages: Sequence[Usage], *, worked: float | None = None) ->
     )
 
 
+def _job_of(placed: Placement) -> tuple[Any, ...]:
+    """What outcomes of one job have in common and those of two jobs have not."""
+    return (placed.job,) if placed.job else (placed.worker, placed.submitted_at, placed.received_at)
+
+
 def _placement(ran_on: object, seconds: object) -> Placement | None:
     if not ran_on:
         return None
@@ -160,6 +172,7 @@ def _placement(ran_on: object, seconds: object) -> Placement | None:
         attempt=found["attempt"], seconds=found["seconds"], queued_s=found["queued_s"],
         submitted_at=found["submitted_at"], received_at=found["received_at"],
         build_s=sum(float(stages.get(stage) or 0.0) for stage in BUILD_STAGES),
+        job=found.get("job", ""),
     )  # fmt: skip
 
 
