@@ -14,16 +14,16 @@ from typing import Any, NamedTuple
 from kernelpro.schema.outcome import Status
 from kernelpro.store.sittings import elapsed_s
 from kernelpro.store.sqlite import RunStore
+from kernelpro.views.run import Run
 
 BUILD_STAGES = ("start", "load")
 """Stages of an evaluation that are spent before its device has anything to do."""
 
 _PLACEMENTS = """
 SELECT json_extract(payload, '$.outcome.environment.ran_on'),
-       json_extract(payload, '$.outcome.seconds'), json_extract(payload, '$.usage'), status
-FROM event
-WHERE kind IN ('node_finished', 'remeasured') AND json_extract(payload, '$.duplicate_of') IS NULL
-ORDER BY seq
+       json_extract(payload, '$.outcome.seconds'), json_extract(payload, '$.usage'), status,
+       json_extract(payload, '$.duplicate_of')
+FROM event WHERE kind IN ('node_finished', 'remeasured') ORDER BY seq
 """
 
 
@@ -103,11 +103,13 @@ def usage_of(store: RunStore) -> Usage:
     """What the run in ``store`` says so far."""
     placements: dict[tuple[Any, ...], Placement] = {}
     unplaced, calls, model_s = 0, 0, 0.0
-    for ran_on, seconds, usage, status in store.query(_PLACEMENTS):
-        for call in json.loads(str(usage)) if usage else ():
+    for ran_on, seconds, usage, status, duplicate_of in store.query(_PLACEMENTS):
+        for call in _parsed(usage) or ():
             calls += int(call.get("requests") or 0)
             model_s += float(call.get("seconds") or 0.0)
-        placed = _placement(ran_on, seconds)
+        if duplicate_of is not None:
+            continue  # written, but not measured again
+        placed = _placement(_parsed(ran_on), _parsed(seconds))
         if placed is None:
             unplaced += status not in (None, Status.REJECTED.value)  # those never ran
         else:
@@ -116,6 +118,23 @@ def usage_of(store: RunStore) -> Usage:
     times = store.query("SELECT at, kind FROM event ORDER BY seq")
     worked = elapsed_s((str(at), str(kind)) for at, kind in times)
     return Usage(tuple(placements.values()), unplaced, calls, model_s, worked)
+
+
+def usage_of_run(run: Run) -> Usage:
+    """As :func:`usage_of`, of a run whose whole records are in memory: for the report."""
+    measured = [n.outcome for n in run.nodes.values() if n.outcome and n.duplicate_of is None]
+    placements: dict[tuple[Any, ...], Placement] = {}
+    unplaced = 0
+    for outcome in (*measured, *run.remeasured.values()):
+        placed = _placement(outcome.environment.get("ran_on"), outcome.seconds)
+        if placed is not None:
+            placements[placed[:-1]] = placed
+        else:
+            unplaced += outcome.status is not Status.REJECTED
+    calls = [call for facts in run.facts.values() for call in facts.usage]
+    worked = run.stopped.elapsed_s if run.stopped else 0.0
+    return Usage(tuple(placements.values()), unplaced, sum(call.requests for call in calls),
+                 sum(call.seconds for call in calls), worked)  # fmt: skip
 
 
 def utilisation_view(usages: Sequence[Usage], *, worked: float | None = None) -> UtilisationView:
@@ -149,17 +168,19 @@ def utilisation_view(usages: Sequence[Usage], *, worked: float | None = None) ->
     )
 
 
-def _placement(ran_on: object, seconds: object) -> Placement | None:
-    if not ran_on:
+def _parsed(text: object) -> Any:
+    return json.loads(str(text)) if text else None
+
+
+def _placement(found: Any, stages: Any) -> Placement | None:
+    if not found:
         return None
-    found = json.loads(str(ran_on))
-    stages = json.loads(str(seconds)) if seconds else {}
     return Placement(
         executor=found["executor"], worker=found["worker"], host=found["host"],
         device=found["device"], model=found["model"], uuid=found["uuid"],
         attempt=found["attempt"], seconds=found["seconds"], queued_s=found["queued_s"],
         submitted_at=found["submitted_at"], received_at=found["received_at"],
-        build_s=sum(float(stages.get(stage) or 0.0) for stage in BUILD_STAGES),
+        build_s=sum(float((stages or {}).get(stage) or 0.0) for stage in BUILD_STAGES),
     )  # fmt: skip
 
 
