@@ -26,7 +26,8 @@ LARGE = "20260115-093000-large"
 INTERACTIVE_S = 2.0
 READY = "main[data-renewed]"
 ADDRESSES = {
-    "list": "/", "suite": "/suite", "run": f"/runs/{SAMPLE}", "open": f"/runs/{SAMPLE}#n0005",
+    "list": "/", "suite": "/suite", "tools": "/tools", "machines": "/machines",
+    "run": f"/runs/{SAMPLE}", "open": f"/runs/{SAMPLE}#n0005",
     "node": f"/runs/{SAMPLE}/nodes/n0005", "failed": f"/runs/{SAMPLE}/nodes/n0002",
     "compare": f"/compare?first={SAMPLE}:n0001&second={SAMPLE}:n0005",
     "hostile": f"/runs/{HOSTILE}#n0008", "hostile-node": f"/runs/{HOSTILE}/nodes/n0008",
@@ -47,7 +48,17 @@ def test_a_click_through_every_view(served, watched):
     page.wait_for_url("**problem=rms_norm**")
     page.click(f'a[href="/runs/{SAMPLE}"]')
     ready(page)
-    for part in ("headline", "meters", "progress", "roofline", "path", "tools", "energy", "cost"):
+    for part in (
+        "headline",
+        "meters",
+        "progress",
+        "roofline",
+        "path",
+        "tools",
+        "energy",
+        "cost",
+        "use",
+    ):
         assert len(page.inner_text(f"[data-part={part}]")) > 10
     page.click("#tree-best")
     page.wait_for_selector("#panel.open")
@@ -163,6 +174,22 @@ def test_a_real_run_is_followed_while_it_goes_on(tmp_path, watched):
             going.kill()
 
 
+def test_a_page_goes_on_when_the_server_comes_back(tmp_path, watched):
+    events = sample_events(nodes=12)
+    folder = store_run(tmp_path / SAMPLE, events[:13])
+    with serving(tmp_path) as server:
+        page = watched.open(f"{server.url}/runs/{SAMPLE}")
+        ready(page)
+    page.wait_for_function("() => document.getElementById('live').innerText.includes('answer')")
+    with RunStore.open(folder, writable=True) as store:
+        for event in events[13:]:
+            store.append(event)
+    with serving(tmp_path, port=server.port):
+        page.wait_for_selector("#tree[data-nodes='12']")
+        page.wait_for_selector("main[data-state='stopped']")
+        assert page.inner_text("#live") == ""
+
+
 def test_twenty_thousand_nodes_stay_fluid(tmp_path, watched):
     store_large_run(tmp_path / LARGE, 20_000)
     with serving(tmp_path) as server:
@@ -176,6 +203,7 @@ def test_twenty_thousand_nodes_stay_fluid(tmp_path, watched):
         # Two seconds are for a machine of its own; one that others use gets its share of them.
         assert took < INTERACTIVE_S * max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1)) * 1.5
         page.wait_for_selector("#panel.open")
+        assert page.get_attribute("main", "data-renewed") is None, "a click waits for every part"
         ready(page)
         assert page.locator("#attempts .row").count() < 60
         page.evaluate("document.getElementById('attempts').scrollTop = 300000")

@@ -125,12 +125,16 @@ def usage_of_run(run: Run) -> Usage:
     measured = [n.outcome for n in run.nodes.values() if n.outcome and n.duplicate_of is None]
     placements: dict[tuple[Any, ...], Placement] = {}
     unplaced = 0
-    for outcome in (*measured, *run.remeasured.values()):
+    for outcome in measured:
         placed = _placement(outcome.environment.get("ran_on"), outcome.seconds)
         if placed is not None:
             placements[placed[:-1]] = placed
         else:
             unplaced += outcome.status is not Status.REJECTED
+    for again in run.remeasured.values():
+        placed = _placement(again.environment.get("ran_on"), again.seconds)
+        if placed is not None:
+            placements[placed[:-1]] = placed
     calls = [call for facts in run.facts.values() for call in facts.usage]
     worked = run.stopped.elapsed_s if run.stopped else 0.0
     return Usage(tuple(placements.values()), unplaced, sum(call.requests for call in calls),
