@@ -15,9 +15,11 @@ import pytest
 from dashboard.conftest import PHONE, WIDE
 from dashboard.web import HOSTILE, SAMPLE, serving, store_large_run, store_run
 from kernelpro.report.html import html_report
+from kernelpro.report.suite import suite_html
 from kernelpro.store.sqlite import DATABASE, RunStore
 from kernelpro.testing.sample_run import sample_events
 from kernelpro.views.run import fold
+from kernelpro.views.suite_view import suite_view
 
 pytestmark = pytest.mark.slow
 both_widths = pytest.mark.parametrize("watched", [WIDE, PHONE], ids=["desktop", "phone"],
@@ -231,13 +233,18 @@ def test_every_page_fits_and_is_accessible(served, watched):
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_the_report_fits_and_is_accessible(tmp_path, watched, scheme):
     axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
-    file = tmp_path / "report.html"
-    file.write_text(html_report(fold(sample_events())))
     page = watched.context.new_page()
     page.emulate_media(color_scheme=scheme)
-    page.goto(file.as_uri())
-    assert serious(axe.run(page).response) == []
-    assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
+    runs = [("one", fold(sample_events())), ("two", fold(sample_events(seed=5)))]
+    for name, text in (
+        ("report", html_report(runs[0][1])),
+        ("suite", suite_html(suite_view(runs))),
+    ):
+        file = tmp_path / f"{name}.html"
+        file.write_text(text)
+        page.goto(file.as_uri())
+        assert serious(axe.run(page).response) == [], name
+        assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0, name
 
 
 def test_dark_colours_keep_their_contrast(served, watched):
@@ -275,3 +282,18 @@ def test_hostile_text_is_shown_and_does_nothing(served, stored, watched):
         assert not set(text) & set("\x1b\u202e\u202c\x07")
         assert page.evaluate("document.scripts.length") == 1
         assert page.locator("img").count() == 0
+
+
+def test_a_report_of_hostile_text_does_nothing(tmp_path, watched):
+    run = fold(sample_events(nodes=24, seed=5, hostile=True))
+    file = tmp_path / "report.html"
+    file.write_text(html_report(run))
+    page = watched.open(file.as_uri())
+    for node_id in run.nodes:
+        page.evaluate("id => { location.hash = id; }", node_id)
+        page.wait_for_selector(f"#{node_id}")
+    text = page.evaluate("document.body.textContent")
+    assert "<script>alert(1)</script>" in text
+    assert not set(text) & set("\x1b\u202e\u202c\x07")
+    assert page.evaluate("document.scripts.length") == 1
+    assert page.locator("img, iframe, object").count() == 0
