@@ -40,6 +40,12 @@ $(VENV)/.clusters: $(VENV)/.dev
 	PYTHON="$(PYTHON)" VENV="$(VENV)" TORCH="$(TORCH)" bash scripts/setup.sh ray,slurm
 	@touch $@
 
+# The tests of pages need Debian's Chromium; only who may install packages can have it from here.
+$(VENV)/.browser: $(VENV)/.dev
+	@{ command -v chromium || { [ "$$(id -u)" = 0 ] && apt-get update -q && \
+	  apt-get install -y -q --no-install-recommends chromium fonts-liberation; }; } >/dev/null && \
+	touch $@ || echo "Not installed: chromium. The tests that look at pages will be skipped"
+
 demo: $(VENV)/.run ## Optimise one example end to end and name the report (no GPU or key needed)
 	$(BIN)/kernelpro optimize examples/rms_norm.py --evaluations 12
 
@@ -49,7 +55,7 @@ check: setup ## Format, lint, strict types, architecture, fast tests, docs check
 	$(BIN)/mypy
 	$(BIN)/python -m pytest -q -m "not slow" -n 2 $(PYTEST)
 
-test: setup local-model $(VENV)/.clusters ## Every test this machine can run
+test: setup local-model $(VENV)/.clusters $(VENV)/.browser ## Every test this machine can run
 	$(BIN)/python -m pytest -q -n 2 $(PYTEST)
 
 format: setup ## Format and fix what ruff can

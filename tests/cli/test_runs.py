@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sqlite3
 
 from kernelpro.store.sqlite import RunStore
@@ -120,6 +121,23 @@ def test_figures_and_suites_are_files_too(run, runs_root, tmp_path):
     two = run("report", "20260115", "20260116", "--format", "json", "-o", tmp_path / "s.json")
     assert two.code == 0
     assert len(json.loads((tmp_path / "s.json").read_text("utf-8"))["rows"]) == 2
+
+
+def test_a_suite_elsewhere_links_to_the_reports_where_they_are(run, runs_root, tmp_path):
+    target = tmp_path / "away" / "s.html"
+    assert run("report", "--suite", "-o", target).code == 0
+    for link in re.findall(r'href="([^"#]+)"', target.read_text("utf-8")):
+        assert (target.parent / link).resolve().parent.parent == runs_root.resolve()
+
+
+def test_the_distribution_is_a_figure_of_several_runs(run, runs_root, tmp_path):
+    target = tmp_path / "d.svg"
+    assert run("report", "--suite", "--figure", "distribution", "-o", target).code == 0
+    assert "geometric mean" in target.read_text("utf-8")
+    for wrong in (["20260115", "--figure", "distribution"], ["--suite", "--figure", "tree"]):
+        ran = run("report", *wrong, "-o", target)
+        assert ran.code == 2
+        assert "several runs" in " ".join(ran.err.split())
 
 
 def test_tools_list_every_tool(run, runs_root):

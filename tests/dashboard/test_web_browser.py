@@ -15,9 +15,11 @@ import pytest
 from dashboard.conftest import PHONE, WIDE
 from dashboard.web import HOSTILE, SAMPLE, serving, store_large_run, store_run
 from kernelpro.report.html import html_report
+from kernelpro.report.suite import suite_html
 from kernelpro.store.sqlite import DATABASE, RunStore
 from kernelpro.testing.sample_run import sample_events
 from kernelpro.views.run import fold
+from kernelpro.views.suite_view import suite_view
 
 pytestmark = pytest.mark.slow
 both_widths = pytest.mark.parametrize("watched", [WIDE, PHONE], ids=["desktop", "phone"],
@@ -26,7 +28,8 @@ LARGE = "20260115-093000-large"
 INTERACTIVE_S = 2.0
 READY = "main[data-renewed]"
 ADDRESSES = {
-    "list": "/", "suite": "/suite", "run": f"/runs/{SAMPLE}", "open": f"/runs/{SAMPLE}#n0005",
+    "list": "/", "suite": "/suite", "tools": "/tools", "machines": "/machines",
+    "run": f"/runs/{SAMPLE}", "open": f"/runs/{SAMPLE}#n0005",
     "node": f"/runs/{SAMPLE}/nodes/n0005", "failed": f"/runs/{SAMPLE}/nodes/n0002",
     "compare": f"/compare?first={SAMPLE}:n0001&second={SAMPLE}:n0005",
     "hostile": f"/runs/{HOSTILE}#n0008", "hostile-node": f"/runs/{HOSTILE}/nodes/n0008",
@@ -47,7 +50,17 @@ def test_a_click_through_every_view(served, watched):
     page.wait_for_url("**problem=rms_norm**")
     page.click(f'a[href="/runs/{SAMPLE}"]')
     ready(page)
-    for part in ("headline", "meters", "progress", "roofline", "path", "tools", "energy", "cost"):
+    for part in (
+        "headline",
+        "meters",
+        "progress",
+        "roofline",
+        "path",
+        "tools",
+        "energy",
+        "cost",
+        "use",
+    ):
         assert len(page.inner_text(f"[data-part={part}]")) > 10
     page.click("#tree-best")
     page.wait_for_selector("#panel.open")
@@ -163,6 +176,22 @@ def test_a_real_run_is_followed_while_it_goes_on(tmp_path, watched):
             going.kill()
 
 
+def test_a_page_goes_on_when_the_server_comes_back(tmp_path, watched):
+    events = sample_events(nodes=12)
+    folder = store_run(tmp_path / SAMPLE, events[:13])
+    with serving(tmp_path) as server:
+        page = watched.open(f"{server.url}/runs/{SAMPLE}")
+        ready(page)
+    page.wait_for_function("() => document.getElementById('live').innerText.includes('answer')")
+    with RunStore.open(folder, writable=True) as store:
+        for event in events[13:]:
+            store.append(event)
+    with serving(tmp_path, port=server.port):
+        page.wait_for_selector("#tree[data-nodes='12']")
+        page.wait_for_selector("main[data-state='stopped']")
+        assert page.inner_text("#live") == ""
+
+
 def test_twenty_thousand_nodes_stay_fluid(tmp_path, watched):
     store_large_run(tmp_path / LARGE, 20_000)
     with serving(tmp_path) as server:
@@ -176,6 +205,7 @@ def test_twenty_thousand_nodes_stay_fluid(tmp_path, watched):
         # Two seconds are for a machine of its own; one that others use gets its share of them.
         assert took < INTERACTIVE_S * max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1)) * 1.5
         page.wait_for_selector("#panel.open")
+        assert page.get_attribute("main", "data-renewed") is None, "a click waits for every part"
         ready(page)
         assert page.locator("#attempts .row").count() < 60
         page.evaluate("document.getElementById('attempts').scrollTop = 300000")
@@ -203,13 +233,18 @@ def test_every_page_fits_and_is_accessible(served, watched):
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_the_report_fits_and_is_accessible(tmp_path, watched, scheme):
     axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
-    file = tmp_path / "report.html"
-    file.write_text(html_report(fold(sample_events())))
     page = watched.context.new_page()
     page.emulate_media(color_scheme=scheme)
-    page.goto(file.as_uri())
-    assert serious(axe.run(page).response) == []
-    assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
+    runs = [("one", fold(sample_events())), ("two", fold(sample_events(seed=5)))]
+    for name, text in (
+        ("report", html_report(runs[0][1])),
+        ("suite", suite_html(suite_view(runs))),
+    ):
+        file = tmp_path / f"{name}.html"
+        file.write_text(text)
+        page.goto(file.as_uri())
+        assert serious(axe.run(page).response) == [], name
+        assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0, name
 
 
 def test_dark_colours_keep_their_contrast(served, watched):
@@ -247,3 +282,18 @@ def test_hostile_text_is_shown_and_does_nothing(served, stored, watched):
         assert not set(text) & set("\x1b\u202e\u202c\x07")
         assert page.evaluate("document.scripts.length") == 1
         assert page.locator("img").count() == 0
+
+
+def test_a_report_of_hostile_text_does_nothing(tmp_path, watched):
+    run = fold(sample_events(nodes=24, seed=5, hostile=True))
+    file = tmp_path / "report.html"
+    file.write_text(html_report(run))
+    page = watched.open(file.as_uri())
+    for node_id in run.nodes:
+        page.evaluate("id => { location.hash = id; }", node_id)
+        page.wait_for_selector(f"#{node_id}")
+    text = page.evaluate("document.body.textContent")
+    assert "<script>alert(1)</script>" in text
+    assert not set(text) & set("\x1b\u202e\u202c\x07")
+    assert page.evaluate("document.scripts.length") == 1
+    assert page.locator("img, iframe, object").count() == 0

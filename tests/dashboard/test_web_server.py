@@ -33,7 +33,7 @@ from kernelpro.testing.sample_run import sample_events
 from kernelpro.views.run import fold
 
 RUN = f"/runs/{SAMPLE}"
-PAGES = ["/", "/suite", "/compare", RUN, f"{RUN}/nodes/n0012",
+PAGES = ["/", "/suite", "/tools", "/machines", "/compare", RUN, f"{RUN}/nodes/n0012",
          f"/compare?first={SAMPLE}:n0001&second={SAMPLE}:n0012",
          f"/compare?run={SAMPLE}&run={HOSTILE}", f"/runs/{HOSTILE}/nodes/n0008"]  # fmt: skip
 

@@ -93,9 +93,9 @@ class Served(NamedTuple):
 
 
 @contextmanager
-def serving(root: Path, token: str | None = None) -> Iterator[Served]:
-    """The dashboard of ``root`` on a free port."""
-    listener = socket.create_server(("127.0.0.1", 0))
+def serving(root: Path, token: str | None = None, *, port: int = 0) -> Iterator[Served]:
+    """The dashboard of ``root`` on ``port``; 0 = a free one."""
+    listener = socket.create_server(("127.0.0.1", port))
     app = application(root, Access(host="127.0.0.1", token=token))
     config = uvicorn.Config(app, log_level="error", lifespan="off", timeout_graceful_shutdown=10)
     server = uvicorn.Server(config)

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kernelpro.schema.config import Budget
-from kernelpro.schema.event import NodeFinished
+from kernelpro.schema.event import NodeFinished, Remeasured
 from kernelpro.schema.profile import KernelProfile, Missing, Profile
 from kernelpro.schema.usage import Usage
 from kernelpro.testing.sample_run import sample_events
@@ -50,7 +50,23 @@ def test_the_energy_front_is_beaten_by_nobody():
 
 
 def test_energy_that_was_not_measured_is_said_to_be_missing():
-    assert "energy was measured" in energy_view(fold(sample_events(nodes=5)))
+    run = fold(sample_events(nodes=5))
+    assert "energy was measured" in energy_view(run)
+    assert "not asked for" in energy_view(run)
+
+
+def test_energy_that_was_asked_for_says_why_it_is_missing():
+    started, *rest = sample_events(nodes=12)
+    asked = replace(started.config.evaluation, energy=True)
+    started = replace(started, config=replace(started.config, evaluation=asked))
+    said = energy_view(fold([started, *rest]))
+    assert "energy was measured" in said
+    assert "asked for" not in said
+    for k, event in enumerate(rest):
+        if isinstance(event, NodeFinished | Remeasured) and event.outcome.ok:
+            evidence = {**event.outcome.evidence, "energy_missing": "no counter"}
+            rest[k] = replace(event, outcome=replace(event.outcome, evidence=evidence))
+    assert energy_view(fold([started, *rest])).endswith(": no counter.")
 
 
 def test_instruction_mixes_leave_totals_out_and_say_what_is_missing():

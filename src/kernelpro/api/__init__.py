@@ -34,7 +34,14 @@ from kernelpro.api.kernelbench import (
 )
 from kernelpro.api.machine import calibrate, doctor, unusable
 from kernelpro.api.optimize import optimize, resume
-from kernelpro.api.reporting import figure, render_report, report, show_suite, suite_report
+from kernelpro.api.reporting import (
+    figure,
+    render_report,
+    report,
+    show_suite,
+    suite_figure,
+    suite_report,
+)
 from kernelpro.api.runs import (
     diff_runs,
     export_run,
@@ -101,6 +108,7 @@ __all__ = [
     "show_suite",
     "start",
     "start_campaign",
+    "suite_figure",
     "suite_report",
     "tell",
     "tools",

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Literal
+from urllib.parse import quote
 
 from kernelpro.api.runs import find_run, runs_folder, show_node, show_run
 from kernelpro.errors import UserError
@@ -50,11 +52,15 @@ def suite_report(
 ) -> Path:  # fmt: skip
     """Write one report of many runs (default: all under ``runs_root``); returns the path.
 
-    It links to ``<run>/report.html``, so it belongs into the folder of runs, its default place.
+    It links to the runs' own reports from where it is written, by default their folder.
     """
     root = runs_folder(runs_root)
     view = show_suite(runs, runs_root=root)
-    return _write(output or root / f"suite{SUFFIX[format]}", _suite_text(view, format).encode())
+    target = Path(output) if output else root / f"suite{SUFFIX[format]}"
+    base = os.path.relpath(find_run(runs[0], runs_root=root).parent if runs else root,
+                           target.parent)  # fmt: skip
+    href = f"{quote(Path(base).as_posix())}/{{}}/report.html".removeprefix("./")
+    return _write(target, _suite_text(view, format, href).encode())
 
 
 def show_suite(
@@ -81,23 +87,46 @@ def figure(
     """
     from kernelpro.report import figures
 
-    target = Path(output)
-    if target.suffix not in {".svg", ".png"}:
-        raise UserError(f"A figure is written as .svg or .png, not {target.name!r}")
+    target = _figure_target(output)
     found = show_run(run, runs_root=runs_root)
     if node is not None:
         show_node(found, node)
-    text = figures.figure(found, name, node_id=node, dark=dark)
+    return _write_figure(target, figures.figure(found, name, node_id=node, dark=dark))
+
+
+def suite_figure(
+    runs: Sequence[Path | str], output: Path | str, *, dark: bool = False,
+    runs_root: Path | str | None = None,
+) -> Path:  # fmt: skip
+    """As :func:`figure`, the distribution of the speed-ups of ``runs`` (none named: all)."""
+    from kernelpro.report import figures
+
+    target = _figure_target(output)
+    return _write_figure(
+        target, figures.suite_figure(show_suite(runs, runs_root=runs_root), dark=dark)
+    )
+
+
+def _figure_target(output: Path | str) -> Path:
+    target = Path(output)
+    if target.suffix not in {".svg", ".png"}:
+        raise UserError(f"A figure is written as .svg or .png, not {target.name!r}")
+    return target
+
+
+def _write_figure(target: Path, text: str) -> Path:
+    from kernelpro.report import figures
+
     return _write(target, figures.png(text) if target.suffix == ".png" else text.encode("utf-8"))
 
 
-def _suite_text(view: SuiteView, format: ReportFormat) -> str:
+def _suite_text(view: SuiteView, format: ReportFormat, href: str) -> str:
     from kernelpro.report import suite
 
     if format == "html":
-        return suite.suite_html(view)
+        return suite.suite_html(view, href=href)
     if format == "markdown":
-        return suite.suite_markdown(view)
+        return suite.suite_markdown(view, href=href)
     return dumps(suite.suite_json(view), indent=2) + "\n"
 
 

@@ -19,7 +19,9 @@ Examples:
   kernelpro report latest --figure roofline -o roofline.png
   kernelpro report --suite
   kernelpro report RUN RUN RUN -o suite.html
+  kernelpro report --suite --figure distribution -o speedups.svg
 """
+SUITE_FIGURE = "distribution"
 
 
 def report(
@@ -49,7 +51,7 @@ def report(
         typer.Option(
             metavar="NAME",
             help="One figure instead, as .svg or .png: progress, tree, roofline, energy, timing, "
-            "histogram, rounds or mix.",
+            "histogram, rounds or mix; with --suite: distribution.",
         ),
     ] = None,
     node: Annotated[
@@ -65,9 +67,15 @@ def report(
 
     chosen, named = choice(format, ReportFormat, "--format"), runs_named or []
     if figure is not None:
-        if suite or len(named) > 1:
-            raise UserError("--figure draws one run; name one RUN and leave --suite out")
         target = output or Path(f"{figure}.svg")
+        if (figure == SUITE_FIGURE) != (suite or len(named) > 1):
+            raise UserError(
+                f"--figure {SUITE_FIGURE} draws several runs (--suite, or RUN RUN), every other "
+                "figure one run"
+            )
+        if figure == SUITE_FIGURE:
+            typer.echo(api.suite_figure(named, target, dark=dark, runs_root=runs))
+            return
         run = named[0] if named else "latest"
         typer.echo(api.figure(run, figure, target, node=node, dark=dark, runs_root=runs))
     elif suite or len(named) > 1:

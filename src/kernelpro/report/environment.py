@@ -7,12 +7,14 @@ from typing import Any
 
 from kernelpro.report.blocks import facts, section, table
 from kernelpro.report.markup import Child, Markup, element
+from kernelpro.report.utilisation import utilisation_block
 from kernelpro.report.words import seconds
 from kernelpro.schema.event import RunStarted
 from kernelpro.text import format_si
 from kernelpro.views.cost_view import CostView, cost_view
 from kernelpro.views.run import Run
 from kernelpro.views.run_summary import RunSummary
+from kernelpro.views.utilisation_view import usage_of_run, utilisation_view
 from kernelpro.views.words import plain
 
 
@@ -31,6 +33,8 @@ def reproduce_section(run: Run, summary: RunSummary) -> Child:
         element("pre", commands, class_="source commands", tabindex=0, role="region",
                 aria_label="Commands"),
         cost_block(cost_view(run), summary.elapsed_s),
+        element("h3", "How the machines were used"),
+        utilisation_block(utilisation_view([usage_of_run(run)])),
         element("h3", "Environment"),
         device_facts(started, measured),
     )  # fmt: skip
@@ -94,11 +98,21 @@ def _device_rows(started: RunStarted) -> list[tuple[str, Child]]:
     rows: list[tuple[str, Child]] = [
         ("device", f"{device.name}, {device.units} {unit}"),
         ("memory bandwidth", f"{peaks.copy_gb_s:.1f} GB/s, {peaks.source}"),
+        *_bandwidth_here(started),
         *((f"{name} peak", format_si(rate, "FLOP/s")) for name, rate in peaks.flops.items()),
     ]
     named = (("architecture", device.architecture), ("driver", device.driver),
              ("toolkit", device.toolkit), ("compiler", device.compiler))  # fmt: skip
     return rows + [(name, value) for name, value in named if value]
+
+
+def _bandwidth_here(started: RunStarted) -> list[tuple[str, Child]]:
+    """The roofline's bandwidth, where the problem is small enough for caches to help."""
+    bytes_moved = started.graphs[0].compulsory_bytes if started.graphs else 0
+    at_size = started.peaks.copy_gb_s_at(bytes_moved) if bytes_moved else started.peaks.copy_gb_s
+    if at_size == started.peaks.copy_gb_s:
+        return []
+    return [("for data of this size", f"{at_size:.1f} GB/s ({format_si(bytes_moved, 'B')})")]
 
 
 def _value(value: object) -> str:

@@ -14,6 +14,7 @@ from kernelpro.report.charts.energy import energy_chart
 from kernelpro.report.charts.mix import mix_chart
 from kernelpro.report.charts.progress import progress_chart
 from kernelpro.report.charts.roofline import roofline_chart
+from kernelpro.report.charts.suite import suite_chart
 from kernelpro.report.charts.svg import WIDE
 from kernelpro.report.charts.timing import distributions_chart, histogram_chart, rounds_chart
 from kernelpro.report.charts.tree import tree_chart
@@ -26,6 +27,7 @@ from kernelpro.views.progress_view import progress_view
 from kernelpro.views.roofline_view import roofline_view
 from kernelpro.views.run import Run
 from kernelpro.views.run_summary import compile_over_eager
+from kernelpro.views.suite_view import SuiteView
 from kernelpro.views.tree_view import tree_view
 
 PNG_SCALE = 2.0
@@ -107,6 +109,16 @@ def figure(run: Run, name: str, *, node_id: str | None = None, dark: bool = Fals
     if not isinstance(drawn, Markup):
         raise UserError(f"The figure {name!r} cannot be drawn. {drawn}")
     return standalone(drawn, dark=dark)
+
+
+def suite_figure(view: SuiteView, *, dark: bool = False) -> str:
+    """The distribution of the speed-ups of many runs, as :func:`figure`.
+
+    ``UserError`` if no run has an accepted attempt.
+    """
+    if not any(row.speedup is not None for row in view.rows):
+        raise UserError("The figure 'distribution' cannot be drawn. No run has an accepted attempt")
+    return standalone(suite_chart(view, WIDE), dark=dark)
 
 
 def standalone(drawn: Markup, *, dark: bool = False) -> str:

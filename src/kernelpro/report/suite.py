@@ -32,10 +32,12 @@ def suite_html(view: SuiteView, *, href: str = RUN_HREF) -> str:
     return document(f"{len(view.rows)} runs · kernelpro", body, interactive=False)
 
 
-def suite_sections(view: SuiteView, href: str) -> list[Child]:
-    """Distribution and table."""
+def suite_sections(view: SuiteView, href: str, *, beside_figure: Child = None) -> list[Child]:
+    """Distribution and table; ``beside_figure`` follows the distribution's caption."""
     drawn = element("figure", responsive(lambda w: suite_chart(view, w, href=href), FULL),
-                    element("figcaption", CAPTION))  # fmt: skip
+                    element("figcaption", CAPTION),
+                    element("p", beside_figure, class_="quiet downloads")
+                    if beside_figure else None)  # fmt: skip
     return [
         section("distribution", "How fast, how often", None, _spreads(view), _cautions(view),
                 drawn if any(r.speedup for r in view.rows) else None, full=True),

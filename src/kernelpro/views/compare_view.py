@@ -9,7 +9,7 @@ from kernelpro.text import format_us
 from kernelpro.views.diff_view import DiffView, diff_view
 from kernelpro.views.run import Run
 from kernelpro.views.run_summary import RunSummary, over_compile, run_summary
-from kernelpro.views.words import plain, status_word
+from kernelpro.views.words import plain, status_word, stop_word
 
 
 class CompareRow(NamedTuple):
@@ -94,7 +94,7 @@ def _run_rows(a: RunSummary, b: RunSummary) -> list[Row]:
         ("search", a.search, b.search),
         ("evaluations", str(a.evaluations), str(b.evaluations)),
         ("accepted", str(a.statuses.get("ok", 0)), str(b.statuses.get("ok", 0))),
-        ("stopped because", a.stop_reason or a.state, b.stop_reason or b.state),
+        ("stopped because", _end(a), _end(b)),
         ("wall time", f"{a.elapsed_s:.0f} s", f"{b.elapsed_s:.0f} s"),
     ]
 
@@ -115,6 +115,10 @@ def _attempt_rows(a: _Side, b: _Side) -> list[Row]:
         if mine != other:
             rows.append((f"knob {plain(name)}", mine, other))
     return rows
+
+
+def _end(summary: RunSummary) -> str:
+    return stop_word(summary.stop_reason) if summary.stop_reason else summary.state
 
 
 def _speedup(outcome: Outcome | None) -> str:

@@ -32,8 +32,7 @@ def energy_view(run: Run) -> EnergyView | str:
     tells = [facts.tell for facts in run.facts.values() if facts.duplicate_of is None]
     measured = [t for t in tells if t.energy_j is not None and t.speedup is not None]
     if not measured:
-        where = f" on {run.started.device.name}" if run.started else ""
-        return f"No attempt's energy was measured in this run{where}."
+        return _none_measured(run)
     front = {tell.node_id for tell in pareto_front(measured)}
     best = run.best_id
     baselines = [t.baseline_energy_j for t in measured if t.baseline_energy_j is not None]
@@ -45,3 +44,13 @@ def energy_view(run: Run) -> EnergyView | str:
         ),
         baseline_j=baselines[-1] if baselines else None,
     )  # fmt: skip
+
+
+def _none_measured(run: Run) -> str:
+    where = f" on {run.started.device.name}" if run.started else ""
+    said = f"No attempt's energy was measured in this run{where}"
+    if run.started and not run.started.config.evaluation.energy:
+        return f"{said}: it was not asked for (an energy objective does, e.g. --objective edp)."
+    outcome = run.outcome(run.best_id) if run.best_id else None
+    reason = outcome.evidence.get("energy_missing") if outcome else None
+    return f"{said}: {reason}." if reason else f"{said}."

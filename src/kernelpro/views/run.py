@@ -68,7 +68,7 @@ class Run:
                     self.asks[ask.id] = ask
                     self.open_asks.add(ask.id)
             case Exchanged(exchange=exchange):
-                self.open_calls.setdefault(exchange.ask_id, []).append(exchange.usage)
+                self.add_call(exchange.ask_id, exchange.usage)
             case NodeFinished(candidate=None):
                 self.add_unanswered(event.tell.ask_id)
             case NodeFinished():
@@ -85,6 +85,10 @@ class Run:
                 self.remeasured = {}
             case Stopped():
                 self.stopped = event
+
+    def add_call(self, ask_id: int, usage: Usage) -> None:
+        """Take in what a model took for an ask that has no node yet."""
+        self.open_calls.setdefault(ask_id, []).append(usage)
 
     def add_facts(self, facts: NodeFacts) -> None:
         """Take in one finished node whose record is loaded on demand."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from kernelpro.views.candidate_view import gain_over_parent
@@ -14,7 +15,7 @@ HIT_GAIN = 1.5
 
 
 class ToolRow(NamedTuple):
-    """Effectiveness of one tool in this run."""
+    """Effectiveness of one tool."""
 
     tool: str
     given: int
@@ -33,33 +34,54 @@ class ToolRow(NamedTuple):
 
 def tools_view(run: Run) -> tuple[ToolRow, ...]:
     """Rows for every tool that spoke, those that paid most first."""
-    given: dict[str, int] = defaultdict(int)
-    followed: dict[str, int] = defaultdict(int)
-    gains: dict[str, list[float]] = defaultdict(list)
-    predicted: dict[str, list[tuple[float, float]]] = defaultdict(list)
-    for node_id, facts in run.facts.items():
-        parent = run.parent_of(node_id)
-        if facts.mode != "optimize" or parent is None:
-            continue
-        intervals = {item.tool: item.expected_gain for item in run.advice[parent]}
-        for tool in intervals:
-            given[tool] += 1
-        gain = gain_over_parent(run, node_id)
-        for tool in facts.acted_on:
-            followed[tool] += 1
-            if tool in intervals:
-                predicted[tool].append(intervals[tool])
-            if gain is not None:
-                gains[tool].append(gain)
-    rows = [
-        ToolRow(
-            tool=tool, given=given[tool], followed=followed[tool], accepted=len(gains[tool]),
-            hits=sum(g > HIT_GAIN for g in gains[tool]), mean_gain=geometric_mean(gains[tool]),
-            predicted=_mean_interval(predicted[tool]),
-        )
-        for tool in {*given, *followed}
-    ]  # fmt: skip
-    return tuple(sorted(rows, key=lambda r: (-(r.mean_gain or 0.0), -r.followed, r.tool)))
+    return tools_of_runs([run])
+
+
+def tools_of_runs(runs: Iterable[Run]) -> tuple[ToolRow, ...]:
+    """As :func:`tools_view`, over the attempts of all ``runs`` together."""
+    seen = _Seen()
+    for run in runs:
+        seen.take(run)
+    return tuple(sorted(seen.rows(), key=lambda r: (-(r.mean_gain or 0.0), -r.followed, r.tool)))
+
+
+class _Seen:
+    """What was counted of each tool so far."""
+
+    def __init__(self) -> None:
+        self.given: dict[str, int] = defaultdict(int)
+        self.followed: dict[str, int] = defaultdict(int)
+        self.gains: dict[str, list[float]] = defaultdict(list)
+        self.predicted: dict[str, list[tuple[float, float]]] = defaultdict(list)
+
+    def take(self, run: Run) -> None:
+        """Count the attempts of ``run``."""
+        for node_id, facts in run.facts.items():
+            parent = run.parent_of(node_id)
+            if facts.mode != "optimize" or parent is None:
+                continue
+            intervals = {item.tool: item.expected_gain for item in run.advice[parent]}
+            for tool in intervals:
+                self.given[tool] += 1
+            gain = gain_over_parent(run, node_id)
+            for tool in facts.acted_on:
+                self.followed[tool] += 1
+                if tool in intervals:
+                    self.predicted[tool].append(intervals[tool])
+                if gain is not None:
+                    self.gains[tool].append(gain)
+
+    def rows(self) -> list[ToolRow]:
+        """One of every tool that spoke or was followed."""
+        return [
+            ToolRow(
+                tool=tool, given=self.given[tool], followed=self.followed[tool],
+                accepted=len(self.gains[tool]), hits=sum(g > HIT_GAIN for g in self.gains[tool]),
+                mean_gain=geometric_mean(self.gains[tool]),
+                predicted=_mean_interval(self.predicted[tool]),
+            )
+            for tool in {*self.given, *self.followed}
+        ]  # fmt: skip
 
 
 def geometric_mean(values: list[float]) -> float | None:

@@ -8,22 +8,22 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from kernelpro.schema.outcome import Status
 from kernelpro.store.sittings import elapsed_s
 from kernelpro.store.sqlite import RunStore
+from kernelpro.views.run import Run
 
 BUILD_STAGES = ("start", "load")
 """Stages of an evaluation that are spent before its device has anything to do."""
 
 _PLACEMENTS = """
 SELECT json_extract(payload, '$.outcome.environment.ran_on'),
-       json_extract(payload, '$.outcome.seconds'), json_extract(payload, '$.usage'), status, kind
-FROM event
-WHERE kind IN ('node_finished', 'remeasured') AND json_extract(payload, '$.duplicate_of') IS NULL
-ORDER BY seq
+       json_extract(payload, '$.outcome.seconds'), json_extract(payload, '$.usage'), status, kind,
+       json_extract(payload, '$.duplicate_of')
+FROM event WHERE kind IN ('node_finished', 'remeasured') ORDER BY seq
 """
 
 
@@ -103,26 +103,36 @@ class UtilisationView(NamedTuple):
 
 def usage_of(store: RunStore) -> Usage:
     """What the run in ``store`` says so far."""
-    placements: list[Placement] = []
-    finals: set[tuple[Any, ...]] = set()
-    unplaced, calls, model_s = 0, 0, 0.0
-    for ran_on, seconds, usage, status, kind in store.query(_PLACEMENTS):
-        for call in json.loads(str(usage)) if usage else ():
+    results: list[_Result] = []
+    calls, model_s = 0, 0.0
+    for ran_on, seconds, usage, status, kind, duplicate_of in store.query(_PLACEMENTS):
+        for call in _parsed(usage) or ():
             calls += int(call.get("requests") or 0)
             model_s += float(call.get("seconds") or 0.0)
-        placed = _placement(ran_on, seconds)
-        if placed is None:
-            unplaced += status not in (None, Status.REJECTED.value)  # those never ran
-        elif kind == "node_finished":
-            # Each by itself: two quick ones may agree in every time and place on record.
-            placements.append(placed)
-        elif (together := _job_of(placed)) not in finals:
-            # Finalists are measured together: one job, as many outcomes.
-            finals.add(together)
-            placements.append(placed)
+        if duplicate_of is None:  # else written, but not measured again
+            placed = _placement(_parsed(ran_on), _parsed(seconds))
+            # A rejected one never ran, and one without a status was never asked for.
+            ran = status not in (None, Status.REJECTED.value)
+            results.append(_Result(placed, ran=ran, final=kind == "remeasured"))
+    placements, unplaced = _evaluations(results)
     times = store.query("SELECT at, kind FROM event ORDER BY seq")
     worked = elapsed_s((str(at), str(kind)) for at, kind in times)
-    return Usage(tuple(placements), unplaced, calls, model_s, worked)
+    return Usage(placements, unplaced, calls, model_s, worked)
+
+
+def usage_of_run(run: Run) -> Usage:
+    """As :func:`usage_of`, of a run whose whole records are in memory: for the report."""
+    measured = [n.outcome for n in run.nodes.values() if n.outcome and n.duplicate_of is None]
+    outcomes = [(o, False) for o in measured] + [(o, True) for o in run.remeasured.values()]
+    placements, unplaced = _evaluations(
+        _Result(_placement(outcome.environment.get("ran_on"), outcome.seconds),
+                ran=outcome.status is not Status.REJECTED, final=final)
+        for outcome, final in outcomes
+    )  # fmt: skip
+    calls = [call for facts in run.facts.values() for call in facts.usage]
+    worked = run.stopped.elapsed_s if run.stopped else 0.0
+    return Usage(placements, unplaced, sum(call.requests for call in calls),
+                 sum(call.seconds for call in calls), worked)  # fmt: skip
 
 
 def utilisation_view(usages: Sequence[Usage], *, worked: float | None = None) -> UtilisationView:
@@ -156,22 +166,51 @@ def utilisation_view(usages: Sequence[Usage], *, worked: float | None = None) ->
     )
 
 
+class _Result(NamedTuple):
+    """One outcome on record."""
+
+    placed: Placement | None
+    ran: bool
+    final: bool
+    """A second measurement, made together with others."""
+
+
+def _evaluations(results: Iterable[_Result]) -> tuple[tuple[Placement, ...], int]:
+    """Where each evaluation ran, and of how many that is not on record."""
+    placements: list[Placement] = []
+    finals: set[tuple[Any, ...]] = set()
+    unplaced = 0
+    for result in results:
+        if result.placed is None:
+            unplaced += result.ran
+        elif not result.final:
+            # Each by itself: two quick ones may agree in every time and place on record.
+            placements.append(result.placed)
+        elif (together := _job_of(result.placed)) not in finals:
+            # Finalists are measured together: one job, as many outcomes.
+            finals.add(together)
+            placements.append(result.placed)
+    return tuple(placements), unplaced
+
+
 def _job_of(placed: Placement) -> tuple[Any, ...]:
     """What outcomes of one job have in common and those of two jobs have not."""
     return (placed.job,) if placed.job else (placed.worker, placed.submitted_at, placed.received_at)
 
 
-def _placement(ran_on: object, seconds: object) -> Placement | None:
-    if not ran_on:
+def _parsed(text: object) -> Any:
+    return json.loads(str(text)) if text else None
+
+
+def _placement(found: Any, stages: Any) -> Placement | None:
+    if not found:
         return None
-    found = json.loads(str(ran_on))
-    stages = json.loads(str(seconds)) if seconds else {}
     return Placement(
         executor=found["executor"], worker=found["worker"], host=found["host"],
         device=found["device"], model=found["model"], uuid=found["uuid"],
         attempt=found["attempt"], seconds=found["seconds"], queued_s=found["queued_s"],
         submitted_at=found["submitted_at"], received_at=found["received_at"],
-        build_s=sum(float(stages.get(stage) or 0.0) for stage in BUILD_STAGES),
+        build_s=sum(float((stages or {}).get(stage) or 0.0) for stage in BUILD_STAGES),
         job=found.get("job", ""),
     )  # fmt: skip
 

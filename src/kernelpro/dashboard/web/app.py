@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+import contextlib
+from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 
 from starlette.applications import Starlette
+from starlette.background import BackgroundTask
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import Request
@@ -25,16 +27,20 @@ from kernelpro.dashboard.web.frame import frame, notice
 from kernelpro.dashboard.web.guard import Access, Guard
 from kernelpro.dashboard.web.library import Library
 from kernelpro.dashboard.web.list_page import filters_of, list_page
-from kernelpro.dashboard.web.node_page import node_page, panel
+from kernelpro.dashboard.web.machines_page import machines_page
+from kernelpro.dashboard.web.node_page import figure_links, node_page, panel
 from kernelpro.dashboard.web.run_page import PARTS, run_page
 from kernelpro.dashboard.web.stored_run import StoredRun
+from kernelpro.dashboard.web.tools_page import tools_page
 from kernelpro.errors import StoreError, UserError
-from kernelpro.report.figures import figure, png
+from kernelpro.report.figures import figure, png, suite_figure
 from kernelpro.report.markup import element, join
 from kernelpro.report.suite import suite_sections
 from kernelpro.views.candidate_view import candidate_view
 from kernelpro.views.compare_view import CompareView, compare_view
+from kernelpro.views.run import Run
 from kernelpro.views.suite_view import suite_view
+from kernelpro.views.tools_view import tools_of_runs
 
 Endpoint = Callable[[Request], Response]
 
@@ -64,6 +70,9 @@ class Pages:
             Route("/", self.runs),
             Route("/events", self.list_events),
             Route("/suite", self.suite),
+            Route("/suite/distribution.{kind}", self.suite_figure),
+            Route("/tools", self.tools),
+            Route("/machines", self.machines),
             Route("/compare", self.compare),
             Route("/static/{name}", assets.static),
             Route(run, self.run),
@@ -89,14 +98,36 @@ class Pages:
 
     def suite(self, request: Request) -> Response:
         """The distribution over all runs."""
-        found = self.library.summaries()
-        names = [s.folder.name for s in found if s.nodes and s.state != "damaged"]
+        names = self._begun()
         if not names:
-            return HTMLResponse(notice("No run to sum up", "No run here has an attempt yet."))
-        view = suite_view((name, self._run(name).run) for name in names)
+            return _nothing_yet()
+        view = suite_view(self._runs(names))
         head = element("header", element("h1", "All speed-ups"), class_="page-head")
-        body = element("main", head, suite_sections(view, "/runs/{}"), id="main")
+        files = figure_links("distribution", "/suite/distribution")
+        sections = suite_sections(view, "/runs/{}", beside_figure=files)
+        body = element("main", head, sections, id="main")
         return HTMLResponse(frame("All speed-ups · kernelpro", body))
+
+    def suite_figure(self, request: Request) -> Response:
+        """The distribution as a file."""
+        view = suite_view(self._runs(self._begun()))
+        return _file(request.path_params["kind"], lambda: suite_figure(view))
+
+    def tools(self, request: Request) -> Response:
+        """What each tool's advice was worth, over all runs."""
+        names = self._begun()
+        if not names:
+            return _nothing_yet()
+        rows = tools_of_runs(run for _, run in self._runs(names))
+        return HTMLResponse(tools_page(rows, len(names)))
+
+    def machines(self, request: Request) -> Response:
+        """How well the machines were used, run by run."""
+        rows = []
+        for name, run in self._runs(self._begun()):
+            problem = run.started.problem.name if run.started else name
+            rows.append((name, problem, self._run(name).utilisation()))
+        return HTMLResponse(machines_page(rows))
 
     def compare(self, request: Request) -> Response:
         """Two runs or attempts, named by ``first`` and ``second`` or twice by ``run``."""
@@ -119,7 +150,10 @@ class Pages:
             stored = self.library.open(name)
         except KeyError:
             raise HTTPException(404, f"There is no run {name!r} here (any more).") from None
-        return HTMLResponse(run_page(stored.started(), name))
+        # Read it while the browser still fetches scripts: it asks for the tree next.
+        return HTMLResponse(
+            run_page(stored.started(), name), background=BackgroundTask(self._read_ahead, name)
+        )
 
     async def run_events(self, request: Request) -> Response:
         """Server-sent events of a run."""
@@ -151,18 +185,14 @@ class Pages:
 
     def figure(self, request: Request) -> Response:
         """A figure as a file."""
-        stored, kind = self._run(request.path_params["run"]), request.path_params["kind"]
-        node = request.query_params.get("node")
-        if kind not in {"svg", "png"} or (node is not None and node not in stored.run.facts):
-            raise HTTPException(404, "There is no such figure.")
-        try:
-            with stored.guard:
-                text = figure(stored.run, request.path_params["name"], node_id=node)
-            if kind == "png":
-                return Response(png(text), media_type="image/png")
-        except UserError as error:
-            raise HTTPException(404, str(error)) from error
-        return Response(text, media_type="image/svg+xml")
+        stored, node = self._run(request.path_params["run"]), request.query_params.get("node")
+        if node is not None and node not in stored.run.facts:
+            raise HTTPException(404, f"The run has no attempt {node!r}.")
+        name = request.path_params["name"]
+        with stored.guard:
+            return _file(
+                request.path_params["kind"], lambda: figure(stored.run, name, node_id=node)
+            )
 
     def node(self, request: Request) -> Response:
         """An attempt's page."""
@@ -188,6 +218,10 @@ class Pages:
         named = {"Content-Disposition": f'attachment; filename="{node_id}.py"'}
         return PlainTextResponse(text, headers=named)
 
+    def _read_ahead(self, name: str) -> None:
+        with contextlib.suppress(KeyError, StoreError):  # the next request says what is wrong
+            self.library.get(name)
+
     def _run(self, name: str) -> StoredRun:
         try:
             return self.library.get(name)
@@ -200,16 +234,50 @@ class Pages:
             raise HTTPException(404, f"The run has no attempt {node_id!r}.")
         return stored, node_id
 
+    def _begun(self) -> list[str]:
+        """Names of the runs that have an attempt, newest first."""
+        found = self.library.summaries()
+        return [s.folder.name for s in found if s.nodes and s.state != "damaged"]
+
+    def _runs(self, names: list[str]) -> Iterator[tuple[str, Run]]:
+        """Each run in turn, held while it is looked at; those deleted meanwhile are left out."""
+        for name in names:
+            with contextlib.suppress(KeyError):
+                stored = self.library.get(name)
+                with stored.guard:
+                    yield name, stored.run
+
     def _compared(self, first: str, second: str) -> CompareView:
-        sides = []
-        for side in (first, second):
-            name, _, node = side.partition(":")
-            stored = self.library.get(name)
-            if node and node not in stored.run.facts:
-                raise KeyError(side)
-            sides.append((stored.run, node or None))
-        (one, one_node), (two, two_node) = sides
-        return compare_view(one, two, first_node=one_node, second_node=two_node)
+        sides = [self._side(first), self._side(second)]
+        with contextlib.ExitStack() as held:
+            for stored, _ in sorted(sides, key=lambda side: side[0].folder):  # one order for all
+                held.enter_context(stored.guard)
+            (one, one_node), (two, two_node) = sides
+            return compare_view(one.run, two.run, first_node=one_node, second_node=two_node)
+
+    def _side(self, named: str) -> tuple[StoredRun, str | None]:
+        name, _, node = named.partition(":")
+        stored = self.library.get(name)
+        if node and node not in stored.run.facts:
+            raise KeyError(named)
+        return stored, node or None
+
+
+def _file(kind: str, draw: Callable[[], str]) -> Response:
+    """A figure as a file of ``kind``; 404 with the reason where there is none."""
+    if kind not in {"svg", "png"}:
+        raise HTTPException(404, "A figure is an SVG or a PNG.")
+    try:
+        text = draw()
+        if kind == "png":
+            return Response(png(text), media_type="image/png")
+    except UserError as error:
+        raise HTTPException(404, str(error)) from error
+    return Response(text, media_type="image/svg+xml")
+
+
+def _nothing_yet() -> Response:
+    return HTMLResponse(notice("No run to sum up", "No run here has an attempt yet."))
 
 
 def _stream(events: AsyncIterator[str]) -> Response:

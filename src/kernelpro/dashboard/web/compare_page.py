@@ -35,7 +35,7 @@ def _form(names: list[str], first: str, second: str) -> Markup:
         for title, name, value in (("First", "first", first), ("Second", "second", second))
     ]  # fmt: skip
     return element("form", known, sides, element("button", "Compare", type="submit"),
-                   action="/compare", method="get", class_="filters", id="compare",
+                   action="/compare", method="get", class_="filters sides", id="compare",
                    aria_label="What to compare")  # fmt: skip
 
 

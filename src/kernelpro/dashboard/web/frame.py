@@ -4,11 +4,20 @@ from __future__ import annotations
 
 from kernelpro.report.markup import Child, Markup, element, join
 
+PAGES = (("All speed-ups", "/suite"), ("Advice", "/tools"), ("Machines", "/machines"),
+         ("Compare", "/compare"))  # fmt: skip
+"""Name and address of the pages over all runs."""
+
 
 def frame(
-    title: str, *content: Child, crumbs: tuple[tuple[str, str], ...] = (), script: str | None = None
+    title: str,
+    *content: Child,
+    crumbs: tuple[tuple[str, str], ...] = (),
+    script: str | None = None,
+    modules: tuple[str, ...] = (),
 ) -> str:
-    """A whole page. ``crumbs``: name and address of the pages above; ``script``: a module."""
+    """A whole page. ``crumbs``: name and address of the pages above; ``script``: a module;
+    ``modules``: those that it imports, fetched with it."""
     head = element(
         "head",
         element("meta", charset="utf-8"),
@@ -17,6 +26,7 @@ def frame(
         element("title", title),
         element("link", rel="stylesheet", href="/static/style.css"),
         element("link", rel="icon", type="image/svg+xml", href="/static/icon.svg"),
+        *(element("link", rel="modulepreload", href=f"/static/{name}") for name in modules),
         element("script", type="module", src=f"/static/{script}") if script else None,
     )
     body = element("body", skip_link(), _bar(crumbs), content)
@@ -34,8 +44,8 @@ def _bar(crumbs: tuple[tuple[str, str], ...]) -> Markup:
         "header",
         element("nav", element("a", "kernelpro", href="/", class_="wordmark"),
                 element("a", "Runs", href="/"), steps, aria_label="Where you are", class_="crumbs"),
-        element("nav", element("a", "All speed-ups", href="/suite"),
-                element("a", "Compare", href="/compare"), aria_label="Pages"),
+        element("nav", [element("a", name, href=address) for name, address in PAGES],
+                aria_label="Pages"),
         class_="topbar",
     )  # fmt: skip
 

@@ -22,6 +22,7 @@ from kernelpro.report.blocks import (
     source_block,
 )
 from kernelpro.report.charts.mix import mix_chart
+from kernelpro.report.charts.svg import responsive
 from kernelpro.report.findings import diagnosis_block
 from kernelpro.report.markup import Child, Markup, element, join
 from kernelpro.report.sections import timing_evidence
@@ -29,7 +30,7 @@ from kernelpro.report.words import seconds
 from kernelpro.schema.exchange import Exchange
 from kernelpro.text import short_hash
 from kernelpro.views.candidate_view import CandidateView
-from kernelpro.views.instruction_view import instruction_view
+from kernelpro.views.instruction_view import KernelMix, instruction_view
 from kernelpro.views.words import plain
 
 MAX_DIFF_LINES = 3000
@@ -125,14 +126,17 @@ def _evidence(view: CandidateView, run_id: str) -> list[Child]:
 def downloads(run_id: str, names: tuple[str, ...], node_id: str | None = None) -> Markup:
     """Links to figures as files."""
     query = f"?node={node_id}" if node_id else ""
-    links: list[Child] = []
-    for name in names:
-        address = f"/runs/{run_id}/figures/{name}"
-        links.append(join((f"{name} ", element("a", "SVG", href=f"{address}.svg{query}",
-                                              aria_label=f"{name} figure as SVG"), " ",
-                           element("a", "PNG", href=f"{address}.png{query}",
-                                   aria_label=f"{name} figure as PNG"))))  # fmt: skip
+    links: list[Child] = [figure_links(name, f"/runs/{run_id}/figures/{name}", query)
+                          for name in names]  # fmt: skip
     return element("p", spaced(links), class_="quiet downloads")
+
+
+def figure_links(name: str, address: str, query: str = "") -> Markup:
+    """A figure's name with its two files."""
+    files = [element("a", kind.upper(), href=f"{address}.{kind}{query}",
+                     aria_label=f"{name} figure as {kind.upper()}")
+             for kind in ("svg", "png")]  # fmt: skip
+    return join((f"{name} ", files[0], " ", files[1]))
 
 
 def _change_note(view: CandidateView) -> Markup:
@@ -157,10 +161,14 @@ def _mixes(view: CandidateView, run_id: str) -> Child:
     drawn: list[Child] = [
         element("figure", element("figcaption", element("code", mix.kernel),
                                   f", {mix.total:g} instructions; classes may overlap."),
-                mix_chart(mix, 560))
+                _mix(mix))
         for mix in mixes
     ]  # fmt: skip
     return (*drawn, downloads(run_id, ("mix",), view.id))
+
+
+def _mix(mix: KernelMix) -> Markup:
+    return responsive(lambda w: mix_chart(mix, w), 560)
 
 
 def _exchanges(view: CandidateView, exchanges: Sequence[Exchange]) -> Child:

@@ -18,6 +18,7 @@ from kernelpro.report.findings import tools_table
 from kernelpro.report.headline import result
 from kernelpro.report.markup import Child, Markup, element
 from kernelpro.report.sections import PROGRESS_CAPTION, ROOFLINE_CAPTION, path_list
+from kernelpro.report.utilisation import utilisation_block
 from kernelpro.report.words import duration, seconds
 from kernelpro.schema.event import RunStarted
 from kernelpro.views.budget_view import Meter, budget_view
@@ -59,10 +60,12 @@ def run_page(started: RunStarted | None, run_id: str) -> str:
         _attempts(),
         element("div",
                 _part("cost", "What it cost", "Cost"),
-                _part("machine", "Where it ran", "Environment"), class_="two"),
+                _part("use", "How the machines were used", "Utilisation"), class_="two"),
+        _part("machine", "Where it ran", "Environment"),
         id="main", class_="run", data_run=run_id,
     )  # fmt: skip
-    return frame(f"{name} · kernelpro", body, crumbs=((name, f"/runs/{run_id}"),), script="run.js")
+    return frame(f"{name} · kernelpro", body, crumbs=((name, f"/runs/{run_id}"),), script="run.js",
+                 modules=("tree.js", "attempts.js"))  # fmt: skip
 
 
 def _where(started: RunStarted | None, run_id: str) -> str:
@@ -224,6 +227,11 @@ def cost_part(stored: StoredRun) -> Child:
     return cost_block(cost_view(stored.run), stored.elapsed_s())
 
 
+def use_part(stored: StoredRun) -> Child:
+    """Busy share of each device, waiting, building, model calls."""
+    return utilisation_block(stored.utilisation())
+
+
 def machine_part(stored: StoredRun) -> Child:
     """Device, ceilings, versions; labels of the task."""
     started = stored.run.started
@@ -233,6 +241,6 @@ def machine_part(stored: StoredRun) -> Child:
 PARTS: dict[str, Callable[[StoredRun], Child]] = {
     "headline": headline_part, "meters": meters_part, "progress": progress_part,
     "roofline": roofline_part, "path": path_part, "tools": tools_part, "energy": energy_part,
-    "cost": cost_part, "machine": machine_part,
+    "cost": cost_part, "use": use_part, "machine": machine_part,
 }  # fmt: skip
 """Name in the address -> what draws it."""

@@ -30,8 +30,13 @@ async function renewPart(part) {
 
 async function renewTree() {
   const answer = await fetch(`${base}/tree.json`);
-  if (!answer.ok) return;
-  tree.load(await answer.json());
+  if (!answer.ok) {
+    shown = wanted; // what is wrong with the run does not change until it does
+    return;
+  }
+  const data = await answer.json();
+  shown = data.seq;
+  tree.load(data);
   legend();
   if (first) {
     first = false;
@@ -39,29 +44,34 @@ async function renewTree() {
   }
 }
 
-let first = true, busy = false, again = false, pause = 400;
+let first = true, busy = false, stale = false, shown = -1, wanted = -1;
 
 // One renewal at a time; large runs, whose renewal takes longer, are renewed less often.
 async function renew() {
-  if (busy) {
-    again = true;
-    return;
-  }
   busy = true;
+  stale = false;
   const began = performance.now();
-  await Promise.all([renewTree(), attempts.renew(), renewPart(parts[0])]); // what is looked at first
-  await Promise.all(parts.slice(1).map(renewPart));
-  if (!main.dataset.renewed && location.hash && scrollY < 10) {
-    byId("tree").scrollIntoView({ block: "center" }); // now that nothing above it moves any more
+  try {
+    await renewTree(); // what is looked at first, then the rest in turn: a click need not wait long
+    await Promise.all([attempts.renew(), renewPart(parts[0])]);
+    for (const part of parts.slice(1)) await renewPart(part);
+    if (!main.dataset.renewed && location.hash && scrollY < 10) {
+      byId("tree").scrollIntoView({ block: "center" }); // now that nothing above it moves any more
+    }
+    main.dataset.renewed = String(Number(main.dataset.renewed || 0) + 1);
+    await new Promise((done) => setTimeout(done, Math.max(400, 2 * (performance.now() - began))));
+  } catch (error) {
+    if (!(error instanceof TypeError)) throw error; // the server does not answer: until it does
+    stale = true;
+    return;
+  } finally {
+    busy = false;
   }
-  main.dataset.renewed = String(Number(main.dataset.renewed || 0) + 1);
-  pause = Math.max(400, 2 * (performance.now() - began));
-  await new Promise((done) => setTimeout(done, pause));
-  busy = false;
-  if (again) {
-    again = false;
-    renew();
-  }
+  renewIfNeeded();
+}
+
+function renewIfNeeded() {
+  if (!busy && (stale || wanted > shown)) renew();
 }
 
 let events = null;
@@ -70,9 +80,12 @@ function follow() {
   if (events || main.dataset.state === "gone") return;
   events = new EventSource(`${base}/events`);
   events.addEventListener("change", (event) => {
+    const { seq, state } = JSON.parse(event.data);
     live.textContent = "";
-    main.dataset.state = JSON.parse(event.data).state;
-    renew();
+    stale ||= main.dataset.state !== undefined && main.dataset.state !== state;
+    main.dataset.state = state;
+    wanted = seq;
+    renewIfNeeded();
   });
   events.addEventListener("gone", () => {
     events.close();
@@ -162,3 +175,4 @@ document.addEventListener("visibilitychange", () => {
 });
 
 follow();
+renew();

@@ -32,11 +32,11 @@ export class Tree {
     const speeds = data.speedup.filter((s) => s !== null);
     this.low = speeds.reduce((a, b) => Math.min(a, b), Infinity);
     this.high = speeds.reduce((a, b) => Math.max(a, b), -Infinity);
-    if (!this.view || !this.touched) this.fit(); else this.draw();
-    this.frame.dataset.nodes = data.ids.length;
     const height = clamp(data.rows * ROW * 1.3 + 48, 240, 600);
     this.frame.parentElement.style.height = `${height}px`;
     this.frame.style.minHeight = `${Math.min(height, 380)}px`; // what counts on a phone
+    if (!this.view || !this.touched) this.fit(); else this.draw();
+    this.frame.dataset.nodes = data.ids.length;
   }
 
   fit() {
@@ -127,7 +127,8 @@ export class Tree {
   }
 
   resized() {
-    if (!this.data) return;
+    const { width, height } = this.size();
+    if (!this.data || `${width}x${height}` === this.painted) return;
     if (this.touched) this.draw(); else this.fit();
   }
 
@@ -144,6 +145,7 @@ export class Tree {
       this.canvas.width = Math.round(width * ratio);
       this.canvas.height = Math.round(height * ratio);
     }
+    this.painted = `${width}x${height}`;
     const c = this.canvas.getContext("2d");
     c.setTransform(ratio, 0, 0, ratio, 0, 0);
     c.clearRect(0, 0, width, height);
