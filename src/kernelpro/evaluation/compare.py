@@ -115,11 +115,13 @@ class _Tally:
         atol: torch.Tensor,
     ) -> None:
         a = actual.to(device=exact.device, dtype=torch.float64)
-        limit = atol + self.bound.rtol * exact.abs()
-        error = (a - exact).abs_()
-        if bool((error <= limit).all()) and bool(torch.isfinite(error.sum())):
-            self._accumulate(start, error)
+        limit = torch.add(atol, exact.abs(), alpha=self.bound.rtol)
+        error = a.sub_(exact).abs_() if a is not actual else (a - exact).abs_()
+        # One number instead of a tensor of booleans: NaN, from whatever is not finite, is not >= 0.
+        within = not error.numel() or bool((limit - error).min() >= 0)
+        if within and self._accumulate(start, error):
             return
+        a = actual.to(device=exact.device, dtype=torch.float64)
         finite = torch.isfinite(exact)
         comparable = finite == torch.isfinite(eager)
         error = torch.where(finite & comparable, error, 0.0)
@@ -127,20 +129,22 @@ class _Tally:
         bad = finite & comparable & ~(error <= limit)
         same_kind = (a == exact) | (a.isnan() & exact.isnan())
         bad |= ~finite & comparable & ~same_kind
-        self._accumulate(start, error)
+        if not self._accumulate(start, error):
+            self._accumulate(start, torch.where(torch.isfinite(error), error, 0.0))
         if bool(bad.any()):
             self._note(start, bad, a, exact, limit)
 
-    def _accumulate(self, start: tuple[int, int], error: torch.Tensor) -> None:
+    def _accumulate(self, start: tuple[int, int], error: torch.Tensor) -> bool:
+        """Count a chunk's errors; False, and nothing counted, if one of them is not finite."""
         if not error.numel():
-            return
-        known = error
-        if not bool(torch.isfinite(error.sum())):
-            known = torch.where(torch.isfinite(error), error, 0.0)
-        self.max_abs = max(self.max_abs, float(known.max()))
+            return True
+        largest = float(error.max())  # NaN if there is one
+        if not math.isfinite(largest):
+            return False
+        self.max_abs = max(self.max_abs, largest)
         group = self.bound.group_dim
         others = [d for d in range(error.dim()) if d != group]
-        squares = known.square().sum(dim=others, keepdim=True) if others else known.square()
+        squares = error.square().sum(dim=others, keepdim=True) if others else error.square()
         offset, dim = start
         if group == dim:
             self.squares.narrow(dim, offset, squares.shape[dim]).add_(squares)
@@ -150,6 +154,7 @@ class _Tally:
         else:
             self.squares += squares
             self.counts += error.numel() / squares.numel()
+        return True
 
     def _note(
         self,

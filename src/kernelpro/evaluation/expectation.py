@@ -108,7 +108,7 @@ class Expectation:
             eager,
             others,
             reduction_length=self.traits.reduction_length,
-            magnitude=_magnitude(self.draw.inputs),
+            magnitude=lambda: _magnitude(self.draw.inputs),
         )
         return made[precision]
 

@@ -69,8 +69,11 @@ def peaks(exact: torch.Tensor, answer: torch.Tensor, dim: int | None) -> torch.T
     others = [d for d in range(exact.dim()) if d != dim]
     with threads_for(exact):
         for offset, (truth, value) in pieces(exact, answer):
-            error = (value.to(torch.float64) - truth).abs_().nan_to_num_(0.0, 0.0, 0.0)
+            error = (value.to(torch.float64) - truth).abs_()
             part = error.amax(dim=others, keepdim=True) if others else error
+            if not bool(torch.isfinite(part.sum())):
+                error.nan_to_num_(0.0, 0.0, 0.0)
+                part = error.amax(dim=others, keepdim=True) if others else error
             rows = found.narrow(0, offset, part.shape[0]) if dim == 0 else found
             torch.maximum(rows, part, out=rows)
     return found
@@ -112,21 +115,35 @@ def _add(sums: Sums, offset: int, exact: torch.Tensor, answers: dict[str, torch.
     squares = {"exact": exact.square()}
     for name, value in answers.items():
         squares[name] = (value.to(torch.float64) - exact).square_()
+    parts = {name: _by_slice(value, sums.dims) for name, value in squares.items()}
     finite = None
-    if not bool(torch.isfinite(squares["exact"].sum() + squares["strict"].sum())):
+    if not bool(torch.isfinite(parts["exact"][None] + parts["strict"][None])):
         finite = torch.isfinite(exact) & torch.isfinite(answers["strict"])
-        squares = {name: torch.where(finite, value, 0.0) for name, value in squares.items()}
+        parts = {
+            name: _by_slice(torch.where(finite, value, 0.0), sums.dims)
+            for name, value in squares.items()
+        }
+    counts = None if finite is None else _by_slice(finite, sums.dims)
     for dim in (None, *sums.dims):
-        others = [d for d in range(exact.dim()) if d != dim]
-        for name, value in squares.items():
-            part = value.sum(dim=others, keepdim=True) if others else value
-            _place(sums.squares[name, dim], part, offset, dim)
-        if finite is None:
+        for name, part in parts.items():
+            _place(sums.squares[name, dim], part[dim], offset, dim)
+        if counts is None:
             share = exact.numel() / max(1, exact.shape[dim] if dim is not None else 1)
             _place(sums.counts[dim], share, offset, dim, exact.shape[0] if exact.dim() else 1)
         else:
-            count = finite.sum(dim=others, keepdim=True) if others else finite
-            _place(sums.counts[dim], count, offset, dim)
+            _place(sums.counts[dim], counts[dim], offset, dim)
+
+
+def _by_slice(value: torch.Tensor, dims: tuple[int, ...]) -> dict[int | None, torch.Tensor]:
+    """Sums of ``value`` over each slice along ``dims`` (kept, others of size 1) and over all."""
+    sums: dict[int | None, torch.Tensor] = {}
+    for dim in dims:
+        others = [d for d in range(value.dim()) if d != dim]
+        sums[dim] = value.sum(dim=others, keepdim=True) if others else value
+    # Everything is the sum of the slices: no pass of its own.
+    whole = sums[dims[0]] if dims else value
+    sums[None] = whole.sum().reshape([1] * value.dim())
+    return sums
 
 
 def _place(
