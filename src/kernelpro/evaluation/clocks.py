@@ -170,9 +170,9 @@ def examine_clocks(
     caught = True
     for attempt in range(CLOCK_ATTEMPTS):
         rewrite(0)
-        settle(baseline)
+        settle((baseline, side))
         usual = min(usual, _unclaimed(baseline.subject.run(calls)))
-        settle(side)
+        settle((baseline, side))
         block = side.subject.run(calls)
         _compare_device_clock(findings, block)
         hidden = min(hidden, _unclaimed(block))

@@ -6,6 +6,7 @@ integrity, record. ``evaluate`` never raises for a bad candidate.
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import random
 import secrets
@@ -41,6 +42,9 @@ from kernelpro.schema.profile import Missing
 SUSPICIOUS_SPEEDUP = 10.0
 SUSPICIOUS_FLOOR_SHARE = 0.9
 """Above either, the full set of checks runs at once (EVAL_PITFALLS G)."""
+AGAIN_TIME_SHARE = 0.25
+"""Chosen. Of the time limit of a full measurement, where it follows a fast one of the same
+candidate: twice the fast one's. Whatever a run delivers is measured again at full length."""
 
 
 class Referee:
@@ -121,7 +125,7 @@ class Referee:
                 case.checks = "full"
                 case.warn("suspiciously fast: the full set of checks was run")
                 self._examine(case)
-                self._measure([case])
+                self._measure([case], again=True)
             self._observe_energy([case])
             self._audit(case)
             return self._outcome(case)
@@ -238,8 +242,12 @@ class Referee:
                 else:
                     examination.findings.unknown("library_calls", failure.message[:300])
 
-    def _measure(self, cases: Sequence[Case]) -> None:
-        """One match of all cases that are still standing."""
+    def _measure(self, cases: Sequence[Case], *, again: bool = False) -> None:
+        """One match of all cases that are still standing.
+
+        again: with more checks than a moment ago. torch.compile has no part in those, and they
+        need no narrower interval.
+        """
         standing = [case for case in cases if case.failure is None]
         if not standing:
             return
@@ -251,9 +259,12 @@ class Referee:
             peaks=self.peaks,
             rng=random.Random(secrets.randbits(62)),
             inputs_matter=not all("stale" in c for c in self._passing_controls().values()),
-            with_compiled=full and self.config.compile_baseline,
+            with_compiled=full and self.config.compile_baseline and not again,
         )
-        measurement.run(standing, Plan.from_config(self.config, full=full))
+        plan = Plan.from_config(self.config, full=full)
+        if again:
+            plan = dataclasses.replace(plan, max_time_s=AGAIN_TIME_SHARE * plan.max_time_s)
+        measurement.run(standing, plan)
         self._measured = measurement
 
     def compare_energy(
@@ -317,7 +328,7 @@ class Referee:
             state = jittered(self.reference.initial_state, buffers)
         loaded = self.reference.loaded
         self.reference.load_state(state)
-        outputs = self.reference.eager(self.reference.draw(0)).tensors
+        outputs = self.reference.eager(self.drawer.plain()).tensors
         self.reference.load_state(loaded)
         if all_finite(outputs):
             return state

@@ -232,7 +232,7 @@ class Match:
         unseen, self._unseen = self._unseen, set()
         calls = self._compose()
         for side in order:
-            settle(side)
+            settle(self.sides)
             with self._others_resting(side), attributed(side):
                 block = side.subject.run(calls)
             values = np.array([microseconds(s) for s in block.samples])

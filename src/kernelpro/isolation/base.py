@@ -228,6 +228,11 @@ class Subject(Protocol):
         unknown."""
         ...
 
+    def at_work(self) -> bool | None:
+        """True if a thread of its processes runs or waits for a core now, as the referee's kernel
+        sees it; None = unknown."""
+        ...
+
     def log(self) -> str:
         """Captured stdout and stderr so far, capped."""
         ...
