@@ -211,14 +211,25 @@ def test_work_beside_the_queue_shows_on_an_idle_device(waits: float, passed: boo
         side.rounds.append(np.array([200.0 if side.name == "eager" else 100.0]))
         side.idle_waits += [wait] * 4
     findings = Findings()
-    clocks.examine_idle(findings, sides[1], sides[0])
+    clocks.examine_streams(findings, sides[1], sides[0])
     assert _verdicts(findings) == {"hidden_streams": passed}
 
 
-def test_without_idle_calls_nothing_is_said_about_streams() -> None:
+@pytest.mark.parametrize(("beyond", "passed"), [(14.0, True), (48.0, False)])
+def test_work_that_outlives_the_timed_stream_is_seen(beyond: float, passed: bool) -> None:
+    sides = [Side(name=n, subject=ScriptedSubject(lambda *_: 1.0)) for n in ("eager", "candidate")]
+    for side, more in zip(sides, (12.0, beyond), strict=True):
+        side.rounds.append(np.array([40.0 if side.name == "eager" else 4.0]))
+        side.beyond_events += [more] * 4
+    findings = Findings()
+    clocks.examine_streams(findings, sides[1], sides[0])
+    assert _verdicts(findings) == {"hidden_streams": passed}
+
+
+def test_without_a_gpus_clocks_nothing_is_said_about_streams() -> None:
     sides = [Side(name=n, subject=ScriptedSubject(lambda *_: 1.0)) for n in ("eager", "candidate")]
     findings = Findings()
-    clocks.examine_idle(findings, sides[1], sides[0])
+    clocks.examine_streams(findings, sides[1], sides[0])
     assert findings.result() == ()
 
 

@@ -6,6 +6,7 @@ import pytest
 import torch
 from problems_for_tests import make
 
+from kernelpro.evaluation.compare import compare
 from kernelpro.evaluation.expectation import Drawer, Expectation, judge_tensors
 from kernelpro.evaluation.reference import Reference
 from kernelpro.evaluation.tolerance import SAFETY, bounds
@@ -150,3 +151,19 @@ def test_errors_that_sit_in_few_elements_do_not_fail_an_honest_kernel() -> None:
     assert _class(answer, expected) == "strict"
     coarse = torch.clamp((x.bfloat16().float() @ w.bfloat16().float()), -2, 2)
     assert _class(torch.nn.functional.mish(coarse), expected) != "strict"
+
+
+def test_slices_that_are_mostly_zero_do_not_fail_an_honest_kernel() -> None:
+    """Behind a ReLU some columns hold a handful of values, whose error says little."""
+    for seed in range(10):
+        torch.manual_seed(seed)
+        x, w, b = torch.randn(128, 256), torch.randn(256, 256) / 16, -1.5 - 1.5 * torch.rand(256)
+        exact = torch.relu(x.double() @ w.double() + b.double())
+        eager = torch.relu(x @ w + b)
+        serial = torch.zeros(128, 256)
+        for k in range(256):
+            serial += x[:, k, None] * w[k]
+        bound = bounds(exact, eager, {}, reduction_length=256)["strict"]
+        assert compare(torch.relu(serial + b), exact, eager, bound).passed
+        coarse = torch.relu(x.bfloat16().float() @ w.bfloat16().float() + b)
+        assert not compare(coarse, exact, eager, bound).passed

@@ -44,6 +44,10 @@ FEWEST = 3
 REST_SHARE, REST_US = 0.5, 5000.0
 """Chosen. CPU time a candidate may take while others are measured, as a share of that time, and
 how much of it is looked at at all. A busy team of threads takes one share per core."""
+BEYOND_US, BEYOND_SHARE = 10.0, 0.1
+"""Chosen. Time until all streams are done, beyond the events' and beyond what the baseline needs to
+be told, that is noise (a CUDA graph's end is told 7 us later, H200); and as a share of the
+kernels' time."""
 HIDDEN_US, HIDDEN_SHARE = 20.0, 0.5
 """Chosen. Time of a call on an idle GPU beyond launches and kernels that waking up explains, and
 as a share of the kernels' time."""
@@ -213,9 +217,28 @@ def examine_warm_up(findings: Findings, side: Side) -> None:
     )
 
 
-def examine_idle(findings: Findings, side: Side, baseline: Side) -> None:
-    """Work that ran beside the queue, where events do not see it, shows on an idle device: there
-    a call takes until its launches are issued plus its kernels' time, and no longer."""
+def examine_streams(findings: Findings, side: Side, baseline: Side) -> None:
+    """Did work run where the events of the timed stream do not see it?
+
+    After them, on a stream nobody waits for: then the device is busy for longer than they say.
+    Before them, beside what the call was queued behind (copy engines can): that shows on an idle
+    device, where a call takes until its launches are issued plus its kernels' time, no longer.
+    """
+    if side.beyond_events and baseline.beyond_events:
+        kernels = typical_us(side)
+        mine, theirs = (float(np.median(one.beyond_events)) for one in (side, baseline))
+        told = (
+            f"all streams are done {format_us(max(mine, 0.0))} after the {format_us(kernels)} of "
+            f"the timed one, the baseline's after {format_us(max(theirs, 0.0))}"
+        )
+        later = mine - max(theirs, 0.0) > max(BEYOND_US, BEYOND_SHARE * kernels)
+        findings.decide("hidden_streams", told if later else "", told)
+        if later:
+            return
+    _examine_idle(findings, side, baseline)
+
+
+def _examine_idle(findings: Findings, side: Side, baseline: Side) -> None:
     mine, theirs = (_beyond_launches(one) for one in (side, baseline))
     if mine is None or theirs is None:
         return

@@ -212,7 +212,7 @@ class _Tally:
         if self.wrong:
             detail = f", first: {self.nonfinite}" if self.nonfinite else ""
             return f"{self.wrong} of {total} elements differ by more than allowed{detail}"
-        if self.bound.rms is None or not total:
+        if not total:
             return ""
         rms = (self.squares / self.counts.clamp_min(1)).sqrt()
         excess = rms / self.bound.rms

@@ -31,7 +31,7 @@ CHECKS = {
     "call_count": "calls in a block cost what single calls cost, and later ones are right too",
     "warm_up": "slow first calls change neither the number nor the choice of timed ones",
     "physical_floor": "no call is quicker than moving its bytes",
-    "hidden_streams": "a call on an idle device takes no longer than its launches and its kernels",
+    "hidden_streams": "no work ran on streams that the timed one does not see",
     "persisting_l2": "no part of the L2 cache is set aside when a call is timed",
     "baseline_steady": "the baseline was as quick as in other evaluations of the session",
     "library_calls": "how much of a call is spent in torch's own operators",

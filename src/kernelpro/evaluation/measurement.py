@@ -141,7 +141,9 @@ class Measurement:
         if subject is None:
             return None
         fresh = self._drawer.traits.mutates_inputs
-        return Side(name=COMPILE, subject=subject, timer=timer, always_fresh=fresh)
+        return Side(
+            name=COMPILE, subject=subject, timer=timer, always_fresh=fresh, decides=False
+        )  # fmt: skip
 
     def _conclude(self, case: Case, match: Match, eager: Side) -> None:
         examination, side = case.examination, case.side
@@ -153,7 +155,7 @@ class Measurement:
             findings.passed("persisting_l2", "the limit was reset before every call")
         clocks.examine_rest(findings, side)
         clocks.examine_warm_up(findings, side)
-        clocks.examine_idle(findings, side, eager)
+        clocks.examine_streams(findings, side, eager)
         clocks.examine_values(findings, side, eager, match.write)
         count = int(CLOCK_BLOCK_US / (side.typical_us() + eager.typical_us()))
         count = max(1, min(count, len(side.rounds[-1])))

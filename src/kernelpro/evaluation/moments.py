@@ -70,15 +70,19 @@ def gather(exact: torch.Tensor, answers: Mapping[str, torch.Tensor]) -> Sums:
     return sums
 
 
-def peaks(exact: torch.Tensor, answer: torch.Tensor, dim: int | None) -> torch.Tensor:
-    """Largest error of ``answer`` in each slice along ``dim``, or over everything.
+def peaks(
+    exact: torch.Tensor, answer: torch.Tensor, dim: int | None
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Largest error of ``answer`` in each slice along ``dim``, or over everything, and how many
+    elements have an error at all.
 
     Elements that are not finite on both sides are left out.
     """
     size = [exact.shape[d] if d == dim else 1 for d in range(exact.dim())]
     found = torch.zeros(size, dtype=torch.float64, device=exact.device)
+    inexact = torch.zeros(size, dtype=torch.int64, device=exact.device)
     if not exact.numel():
-        return found
+        return found, inexact
     others = [d for d in range(exact.dim()) if d != dim]
 
     def look(piece: tuple[int, list[torch.Tensor]]) -> tuple[int, torch.Tensor]:
@@ -94,7 +98,9 @@ def peaks(exact: torch.Tensor, answer: torch.Tensor, dim: int | None) -> torch.T
         for offset, part in side_by_side(look, list(pieces(exact, answer))):
             rows = found.narrow(0, offset, part.shape[0]) if dim == 0 else found
             torch.maximum(rows, part, out=rows)
-    return found
+            count = (error != 0).sum(dim=others, keepdim=True) if others else error != 0
+            _place(inexact, count, offset, dim)
+    return found, inexact
 
 
 def piece_elements(tensor: torch.Tensor) -> int:

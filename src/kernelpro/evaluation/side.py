@@ -35,6 +35,8 @@ class Side:
     timer: str = HOST_TIMER
     always_fresh: bool = False
     """Every call gets a copy of its inputs: for problems that change them in place."""
+    decides: bool = True
+    """Measuring goes on until its interval is narrow."""
     warm_us: float = 0.0
     """Quickest call of the warm-up: other load on the machine only adds time."""
     stable: bool = True
@@ -48,6 +50,8 @@ class Side:
     idle: list[Samples] = field(default_factory=list)
     """GPU: host times of calls that found an empty queue, by round."""
     blocks: list[Block] = field(default_factory=list)
+    beyond_events: list[float] = field(default_factory=list)
+    """Of queued calls on a GPU: time until all its streams were done, beyond the events'."""
     idle_waits: list[float] = field(default_factory=list)
     """Of calls on an idle device: host time from the last launch to the end."""
     slowest_warm_us: float = 0.0

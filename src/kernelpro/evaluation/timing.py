@@ -44,8 +44,8 @@ FRESH_SHARE = 0.25
 """Chosen. Share of timed calls whose inputs lie at new addresses."""
 MAX_CALLS = 128
 """Chosen. Longest block: bounds a round's time and the outputs a subject must hold."""
-MAX_BLOCK_BYTES = 512 << 20
-"""Chosen. Outputs and fresh inputs one block may hold."""
+MAX_BLOCK_BYTES, MAX_BLOCK_BYTES_GPU = 512 << 20, 8 << 30
+"""Chosen. Outputs and fresh inputs one block may hold, on a CPU and on a GPU."""
 REWRITE_BYTES = 64 << 20
 """Chosen. Inputs up to this size get new values every round, larger ones every fourth."""
 STABLE = 0.05
@@ -95,7 +95,7 @@ class Plan:
 Verifier = Callable[[Side, int, int], None]
 """Called with a side, a call's number in its last block, and the slot it ran on."""
 Refill = Callable[[int], Sequence[Any]]
-"""New arguments for a slot, on the CPU; the caller remembers what it returned."""
+"""New arguments for a slot; the caller remembers what it returned."""
 
 
 class Match:
@@ -118,6 +118,8 @@ class Match:
         self._verify = verify
         self._rng = rng
         self._bytes = max(1, bytes_per_call)
+        on_host = self.sides[0].timer == HOST_TIMER
+        self._most_bytes = MAX_BLOCK_BYTES if on_host else MAX_BLOCK_BYTES_GPU
         self._unseen: set[int] = set()
         self._odd_left = {side.name: ODD_PER_MATCH for side in sides}
         self.stopped = ""
@@ -238,6 +240,11 @@ class Match:
             values = np.array([microseconds(s) for s in block.samples])
             side.rounds.append(values)
             side.blocks.append(block)
+            side.beyond_events += [
+                sample.host_us - sample.device_us
+                for sample in block.samples
+                if sample.device_us is not None
+            ]
             _sort_by_novelty(side, calls, values, set(unseen))
             with attributed(side):
                 self._look(side, calls, block, always=number % self.plan.verify_every == 0)
@@ -298,7 +305,7 @@ class Match:
         quickest, together = min(typical), sum(typical)
         wanted = self.plan.min_time_us / (self.plan.rounds * quickest)
         budget = 1e6 * self.plan.max_time_s / (self.plan.rounds * together)
-        most = min(MAX_CALLS, MAX_BLOCK_BYTES // self._bytes, int(budget))
+        most = min(MAX_CALLS, self._most_bytes // self._bytes, int(budget))
         return max(1, min(max(int(wanted), self.plan.samples_per_round), most))
 
     def _narrow(self) -> bool:
@@ -307,6 +314,7 @@ class Match:
             statistics.median_ci([side.rounds[n] for n in used], resamples=300).half_width
             <= self.plan.target_ci
             for side in self.sides
+            if side.decides
         )
 
 

@@ -2,13 +2,15 @@
 
 For an output ``r`` (float64 reference) and precision class ``c`` an element may differ by
 
-    allowed_i = max(SAFETY * noise_c[g], TAIL_SAFETY * peak_c[g]) + SAFETY * relative_c * |r_i|
+    allowed_i = max(SAFETY * max(noise_c[g], alone_c[g]), TAIL_SAFETY * peak_c[g])
+                + SAFETY * relative_c * |r_i|
 
-with g the group of i, ``peak`` the largest measured error of class c in the group (where a
-function saturates, few elements carry all of the error and the RMS says nothing about them),
-and the RMS error of a group ``g`` by ``RMS_SAFETY * noise_c[g]``. Groups are the slices along the
-most uneven of the first, second and last dimension, or the whole output where it is even. The
-noise of a group is the largest of
+with g the group of i, ``peak`` the largest measured error of class c in the group and ``alone`` the
+RMS over its inexact elements only (where a function saturates, few elements carry all of the error
+and the RMS over the group says nothing about them; behind a ReLU a slice may have a handful),
+and the RMS error of a group ``g`` with enough inexact elements by ``RMS_SAFETY * noise_c[g]``.
+Groups are the slices along the most uneven of the first, second and last dimension, or the whole
+output where it is even. The noise of a group is the largest of
 
 - the measured error of class ``c``: RMS of (what that arithmetic gives - r) over the group.
   ``strict`` is the problem's own eager run; ``tf32`` and ``half`` are the float64 reference with
@@ -65,7 +67,9 @@ HALF_ROUNDOFF = 2.0**-8
 UNEVEN = 4.0
 """Chosen. Slices whose scales differ by more than this get bounds of their own."""
 GROUP_MIN = 64
-"""Chosen. Fewer elements than this give no reliable RMS."""
+"""Chosen. Fewer elements than this give no reliable RMS. Of an error only inexact elements count:
+two honest kernels differ by more than ``RMS_SAFETY`` in the error of a few (seen on an H200 between
+cuBLAS algorithms, behind a ReLU)."""
 SMALL_GROUP = 1e-4
 """Chosen. No group is held to a scale below this share of the output's."""
 TINY = 4.0 * 2.0**-126
@@ -79,8 +83,8 @@ class Bound:
     precision: Precision
     atol: torch.Tensor
     rtol: float
-    rms: torch.Tensor | None
-    """Largest RMS error of each group; None where groups are too small to say."""
+    rms: torch.Tensor
+    """Largest RMS error of each group; infinite where too few elements say what is usual."""
     scale: float
     """RMS of the reference output."""
     group_dim: int | None
@@ -133,31 +137,40 @@ def bounds(
         measured = sums.rms(precision, group_dim)
         relative = max(float((measured / scales).median()), floor)
         noise = torch.maximum(measured, relative * scales)
-        limit = torch.maximum(
-            SAFETY * noise, TAIL_SAFETY * peaks(exact, answers[precision], group_dim)
-        )
+        peak, inexact = peaks(exact, answers[precision], group_dim)
+        alone = _of_one(measured, sums.counts[group_dim], inexact)
+        limit = torch.maximum(SAFETY * torch.maximum(noise, alone), TAIL_SAFETY * peak)
         least = (
             (noise, limit) if least is None else tuple(map(torch.maximum, least, (noise, limit)))
         )
-        result[precision] = _bound(precision, least, relative, overall, group_dim, exact.numel())
+        result[precision] = _bound(precision, least, inexact, relative, overall, group_dim)
     return result
+
+
+def _of_one(measured: torch.Tensor, counts: torch.Tensor, inexact: torch.Tensor) -> torch.Tensor:
+    """RMS error of the elements of each group that have an error at all; of all groups' together
+    where a group has fewer than ``GROUP_MIN``."""
+    squares = measured.square() * counts
+    together = (squares.sum() / inexact.sum().clamp_min(1)).sqrt()
+    own = (squares / inexact.clamp_min(1)).sqrt()
+    return torch.where(inexact >= GROUP_MIN, own, torch.maximum(own, together))
 
 
 def _bound(
     precision: Precision,
     least: tuple[torch.Tensor, ...],
+    inexact: torch.Tensor,
     relative: float,
     scale: float,
     group_dim: int | None,
-    numel: int,
 ) -> Bound:
     noise, limit = least
-    per_group = numel // max(1, noise.numel())
+    rms = torch.where(inexact >= GROUP_MIN, RMS_SAFETY * noise + TINY, torch.inf)
     return Bound(
         precision=precision,
         atol=limit + TINY,
         rtol=SAFETY * relative,
-        rms=RMS_SAFETY * noise + TINY if per_group >= GROUP_MIN else None,
+        rms=rms,
         scale=scale,
         group_dim=group_dim,
         noise=relative,

@@ -14,13 +14,15 @@ from typing import Any
 
 import torch
 
+from kernelpro.isolation.cuda_hold import Hold
 from kernelpro.isolation.timing import POISON_BYTE, Timed
 
 L2_FLUSH_FACTOR = 2
 """Flush writes this many times the L2 size (EVAL_PITFALLS 11): an LRU-like cache keeps nothing."""
 LEAD_CYCLES = 400_000
-"""Chosen. The GPU spins this long (some 200 us) before a queued call, longer than an honest forward
-takes to issue its launches; where the host needs more, the events hold its gaps, as they should."""
+"""Chosen. The GPU is held this long (some 200 us) before a queued call, longer than an honest
+forward takes to issue its launches; where the host needs more, the events hold its gaps, as they
+should."""
 POISON_BYTES_GPU = 1 << 30
 """Most memory filled before a block. Chosen: under a millisecond at HBM speed."""
 _CU_LIMIT_PERSISTING_L2_CACHE_SIZE = 6
@@ -44,7 +46,7 @@ class CudaTimer:
         size = int(torch.cuda.get_device_properties(device).L2_cache_size)
         self._flush = torch.empty(L2_FLUSH_FACTOR * size, dtype=torch.uint8, device=device)
         self._fill = torch.Tensor.fill_
-        self._spin = torch._C._cuda_sleep
+        self._hold = Hold(device)
         self._driver = ctypes.CDLL("libcuda.so.1")
         self._round = 0
 
@@ -52,21 +54,19 @@ class CudaTimer:
         """Flush L2, then time the call by events on the default stream and by the host clock
         around a device-wide synchronise, which covers every stream.
 
-        Unless ``idle``, flush and a spin are still running when the call is issued: the start
-        event then waits for them and not for the host.
+        Unless ``idle``, all of the GPU is held while the call is issued: the start event then
+        waits for the hold and not for the host, and nothing can run beside it.
         """
         self._set_stream(self._stream)
         self._allow_no_persisting_lines()
         self._wait()
         queued, first, last = self._events
-        start = _clock()
-        self._record(queued, self._stream)
         self._flush_l2()
-        if idle:
-            self._wait()
-            start = _clock()
-        else:
-            self._spin(LEAD_CYCLES)
+        self._wait()
+        start = _clock()
+        if not idle:
+            self._record(queued, self._stream)
+            self._hold(self._stream, LEAD_CYCLES)
         self._record(first, self._stream)
         result = call(*arguments)
         issued = _clock()

@@ -263,6 +263,6 @@ def candidate_code(kind: str) -> Iterator[None]:
 def own_modules() -> list[ModuleType]:
     """The modules whose functions and classes a candidate would gain from patching."""
     names = ("audit", "capture", "child", "frames", "guards", "harness", "identities", "inputs",
-             "loading", "mail", "payload", "timing", "cuda_timing")  # fmt: skip
+             "loading", "mail", "payload", "timing", "cuda_timing", "cuda_hold")  # fmt: skip
     found = (sys.modules.get(f"kernelpro.isolation.{name}") for name in names)
     return [module for module in found if module is not None]

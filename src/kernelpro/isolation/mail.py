@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 import torch
 
@@ -31,6 +32,12 @@ from kernelpro.isolation.payload import (
 
 KEPT_BYTES = 64 << 20
 """A memory file keeps its pages for the next transfer up to this size."""
+
+
+def room(values: Iterable[Any]) -> int:
+    """Bytes that the tensors among ``values`` take in one transfer."""
+    tensors = [value for value in values if isinstance(value, torch.Tensor)]
+    return place([describe_input(tensor) for tensor in tensors])[1]
 
 
 class Mail:

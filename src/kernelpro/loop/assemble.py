@@ -142,6 +142,7 @@ def profiler_of(started: RunStarted, referee: Referee) -> Profiler:
             started.peaks,
             outcome,
             graph,
+            more=True,
         )
 
     return profile

@@ -27,6 +27,8 @@ class Subject:
     peaks: Peaks | None
     outcome: Outcome | None
     graph: Graph | None
+    more: bool = False
+    """Another candidate is likely to follow on this machine."""
 
 
 class Collector(Protocol):

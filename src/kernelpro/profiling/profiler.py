@@ -23,10 +23,13 @@ def profile_candidate(
     peaks: Peaks | None,
     outcome: Outcome | None,
     graph: Graph | None,
+    *,
+    more: bool = False,
 ) -> Profile:
     """Profile an evaluated candidate; what the machine cannot tell is listed as missing.
 
     ``build_dir`` is the candidate's build root of the evaluation, so nothing is compiled again.
+    more: another candidate is likely to follow, so what it needs may be started already.
     Raises ``MachineError`` only if no process can be started at all.
     """
     started = time.perf_counter()
@@ -40,6 +43,7 @@ def profile_candidate(
             peaks=peaks,
             outcome=outcome,
             graph=graph,
+            more=more,
         )
     )
     return dataclasses.replace(profile, seconds=time.perf_counter() - started)

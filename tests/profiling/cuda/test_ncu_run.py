@@ -3,7 +3,7 @@ for ncu, so that real processes, exit codes and deadlines are exercised without 
 
 from __future__ import annotations
 
-import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -12,26 +12,7 @@ from kernelpro.diagnosis import cuda_metrics as m
 from kernelpro.profiling.cuda.ncu_metrics import STAGE1, STAGE2, canonical_names, stage2
 from kernelpro.profiling.cuda.ncu_run import Selection, collect, command_line
 
-TABLE = (
-    '"ID","Process ID","Process Name","Host Name","Kernel Name","Context","Stream","Block Size",'
-    f'"Grid Size","Device","CC","{m.DURATION}"\n'
-    '"","","","","","","","","","","","ns"\n'
-    '"0","1","p","h","k","1","7","(32, 1, 1)","(1, 1, 1)","0","9.0","1500"\n'
-)
-
-
-def script(folder: Path, body: str) -> Path:
-    """An executable that finds its ``--log-file`` and ``--metrics`` and then runs ``body``."""
-    path = folder / "ncu"
-    path.write_text(
-        f"#!{sys.executable}\nimport sys, time\nargs = sys.argv\n"
-        "if '--query-metrics' in args: sys.exit(1)\n"
-        "log = open(args[args.index('--log-file') + 1], 'w')\n"
-        "metrics = args[args.index('--metrics') + 1].split(',')\n"
-        f"TABLE = {TABLE!r}\n{body}\n"
-    )
-    path.chmod(0o755)
-    return path
+Stand = Callable[[str], Path]
 
 
 def test_command_line_leaves_clocks_alone_and_selects() -> None:
@@ -45,22 +26,21 @@ def test_command_line_leaves_clocks_alone_and_selects() -> None:
     assert "--launch-skip 2" in text and "--launch-count 3" in text and line[-2:] == ["app", "-v"]
 
 
-def test_a_table_in_the_log_file_is_read(tmp_path: Path) -> None:
-    ncu = script(tmp_path, "print('program says hello')\nlog.write('==PROF== x\\n' + TABLE)")
-    captured = collect(ncu, ["app"], ["x"])
+def test_a_table_in_the_log_file_is_read(ncu: Stand) -> None:
+    program = ncu("print('program says hello')\nlog.write('==PROF== x\\n' + TABLE)")
+    captured = collect(program, ["app"], ["x"])
     assert [k.name for k in captured.kernels] == ["k"] and not captured.missing
     assert captured.kernels[0].metrics[m.DURATION].value == 1500.0
     assert captured.seconds > 0
 
 
-def test_unknown_metrics_are_dropped_and_named(tmp_path: Path) -> None:
-    ncu = script(
-        tmp_path,
+def test_unknown_metrics_are_dropped_and_named(ncu: Stand) -> None:
+    program = ncu(
         "if 'sm__no.sum' in metrics:\n"
         "    print('==ERROR== Failed to find metric sm__no.sum'); sys.exit(1)\n"
         "log.write(TABLE)",
     )
-    captured = collect(ncu, ["app"], ["sm__no.sum", m.DURATION])
+    captured = collect(program, ["app"], ["sm__no.sum", m.DURATION])
     assert captured.kernels and captured.dropped == ("sm__no.sum",)
     assert "sm__no.sum" in captured.missing[0].what
 
@@ -77,9 +57,9 @@ def test_unknown_metrics_are_dropped_and_named(tmp_path: Path) -> None:
     ],
 )
 def test_nothing_captured_has_a_reason_and_raises_nothing(
-    tmp_path: Path, body: str, reason: str
+    ncu: Stand, body: str, reason: str
 ) -> None:
-    captured = collect(script(tmp_path, body), ["app"], ["x"], timeout_s=3.0)
+    captured = collect(ncu(body), ["app"], ["x"], timeout_s=3.0)
     assert captured.kernels == [] and reason in captured.missing[0].reason
 
 

@@ -8,52 +8,46 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from kernelpro.build.artifacts import read_manifest
 from kernelpro.diagnosis.analytic import floor
 from kernelpro.errors import KernelproError, MachineError, UserError
 from kernelpro.isolation.base import Call, Limits, SubjectFailure, SubjectJob
-from kernelpro.isolation.scratch import (
-    INHERITED,
-    job_environment,
-    make_scratch,
-    remove_scratch,
-)
+from kernelpro.isolation.mail import room
 from kernelpro.problems.instantiate import ProblemModule
 from kernelpro.profiling.base import Subject
 from kernelpro.profiling.cuda import timeline
+from kernelpro.profiling.cuda.ahead import PROFILER
 from kernelpro.profiling.cuda.ncu_metrics import STAGE1, STAGE2, stage2
-from kernelpro.profiling.cuda.ncu_run import Captured, Selection, collect, find_ncu
+from kernelpro.profiling.cuda.ncu_run import Captured, find_ncu
 from kernelpro.profiling.cuda.report import attach, from_ncu
 from kernelpro.profiling.cuda.sass import SassFunction, disassemble, find_disassembler
-from kernelpro.profiling.cuda.target import RANGE, SEED
+from kernelpro.profiling.cuda.target import SEED
 from kernelpro.schema.build import Artifact, KernelResources
 from kernelpro.schema.codec import to_jsonable
 from kernelpro.schema.profile import KernelProfile, Missing, Profile
 
-LAUNCHES = 24
-"""Kernel launches profiled with counters; a call with more is described by its timeline."""
 REPLY_LIMIT_BYTES = 8 << 20
 ENTRY = "KernelproTimeline"
 _MATMUL_TOOLS = ("tensor_core_underutilization", "wgmma_usage")
-_HOME = Path(__file__).parents[3]
-"""Folder that holds the package ``kernelpro``, for the profiled program's import path."""
 
 
 class CudaCollector:
     """Collects on an NVIDIA GPU; see the package's docstring for what."""
 
     def collect(self, subject: Subject) -> Profile:
-        """Timeline first (it also builds what is not built yet), then counters, then SASS."""
+        """Timeline first (it also builds what is not built yet), then counters beside SASS."""
         timed = _timeline(subject)
         artifacts = read_manifest(subject.build_dir)
         entries = [name for artifact in artifacts for name in artifact.entry_points]
-        captured = _counters(subject)
+        with ThreadPoolExecutor(1) as reader:
+            code = reader.submit(_code, subject, artifacts)
+            captured = _counters(subject)
+            functions, unread = code.result()
         missing = [*captured.missing]
         profile = from_ncu(captured.kernels, entries) if captured.kernels else None
         if isinstance(timed, Missing):
@@ -66,12 +60,12 @@ class CudaCollector:
             profile = seen if profile is None else _joined(profile, seen)
         if profile is None:
             profile = Profile(device=subject.device.name, kernels=())
-        kernels, absent = _with_code(profile.kernels, subject, artifacts)
+        kernels, absent = _with_code(profile.kernels, functions, artifacts)
         return replace(
             profile,
             device=subject.device.name,
             kernels=kernels,
-            missing=(*profile.missing, *missing, *absent),
+            missing=(*profile.missing, *missing, *unread, *absent),
         )
 
 
@@ -99,38 +93,12 @@ def _counters(subject: Subject) -> Captured:
                 )
             ]
         )  # fmt: skip
-    scratch = make_scratch()
-    try:
-        (scratch / "candidate.py").write_text(subject.source, encoding="utf-8")
-        job = scratch / "job.json"
-        job.write_text(json.dumps(_job(subject, scratch)), encoding="utf-8")
-        captured = collect(
-            ncu,
-            [sys.executable, "-m", "kernelpro.profiling.cuda.target", str(job)],
-            (*STAGE1, *stage2(tools_for(subject))),
-            Selection(nvtx_range=RANGE, count=LAUNCHES),
-            environment=_environment(scratch, subject.build_dir),
-        )
-    finally:
-        remove_scratch(scratch)
-    return captured
-
-
-def _job(subject: Subject, scratch: Path) -> dict[str, Any]:
-    return {
-        "problem": to_jsonable(subject.problem),
-        "device": subject.device.id,
-        "scratch": str(scratch),
-        "build_root": str(subject.build_dir),
-        "sandbox": "best-effort",
-    }
-
-
-def _environment(scratch: Path, build_root: Path) -> dict[str, str]:
-    """The subject's whitelisted environment, with the package on the import path."""
-    kept = {name: os.environ[name] for name in (*INHERITED, "CUDA_VISIBLE_DEVICES")
-            if name in os.environ}  # fmt: skip
-    return {**kept, **job_environment(scratch, build_root), "PYTHONPATH": str(_HOME)}
+    job = {"problem": to_jsonable(subject.problem), "device": subject.device.id,
+           "sandbox": "best-effort"}  # fmt: skip
+    return PROFILER.counters(
+        ncu, (*STAGE1, *stage2(tools_for(subject))), subject.source, subject.build_dir, job,
+        more=subject.more,
+    )  # fmt: skip
 
 
 def _timeline(subject: Subject) -> list[timeline.Activity] | Missing:
@@ -153,13 +121,14 @@ def _observe(subject: Subject) -> list[timeline.Activity]:
     args, kwargs = module.init_args()
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(SEED)
-        inputs = module.make_inputs()
+        inputs = module.make_inputs(device=subject.device.id)
         reference = module.make_model()
     process = start_subject(
         SubjectJob(
             source=observed_source(subject.source), entry=ENTRY, device=subject.device.id,
             init_args=args, init_kwargs=kwargs, construction_seed=SEED,
-            build_root=subject.build_dir, threads=1, limits=Limits(),
+            build_root=subject.build_dir, threads=len(os.sched_getaffinity(0)), limits=Limits(),
+            device_mail_bytes=room(inputs),
         )
     )  # fmt: skip
     try:
@@ -173,7 +142,7 @@ def _observe(subject: Subject) -> list[timeline.Activity]:
         outputs = process.read_outputs(0)
         if len(outputs.tensors) != 1 or len(outputs.tensors[0].data) > REPLY_LIMIT_BYTES:
             raise UserError("its reply is of another form")
-        data = outputs.tensors[0].data.numpy().tobytes()
+        data = outputs.tensors[0].data.cpu().numpy().tobytes()
     finally:
         process.close()
     try:
@@ -213,10 +182,10 @@ def _joined(counted: Profile, seen: Profile) -> Profile:
     )
 
 
-def _with_code(
-    kernels: Sequence[KernelProfile], subject: Subject, artifacts: Sequence[Artifact]
-) -> tuple[tuple[KernelProfile, ...], tuple[Missing, ...]]:
-    """Kernels with SASS counts and the compiler's resources."""
+def _code(
+    subject: Subject, artifacts: Sequence[Artifact]
+) -> tuple[dict[str, SassFunction], list[Missing]]:
+    """The candidate's machine code by function, and what could not be read."""
     functions: dict[str, SassFunction] = {}
     missing: list[Missing] = []
     tools = find_disassembler()
@@ -225,9 +194,17 @@ def _with_code(
             functions.update(disassemble(path, tools))
         except KernelproError as error:
             missing.append(Missing(what=f"SASS of {path.name}", reason=str(error)))
+    return functions, missing
+
+
+def _with_code(
+    kernels: Sequence[KernelProfile], functions: dict[str, SassFunction],
+    artifacts: Sequence[Artifact],
+) -> tuple[tuple[KernelProfile, ...], tuple[Missing, ...]]:  # fmt: skip
+    """Kernels with SASS counts and the compiler's resources."""
     resources = {r.kernel: r for artifact in artifacts for r in artifact.resources}
     done, unmatched = attach(kernels, functions, "the candidate's build folder")
-    return tuple(_with_resources(k, resources) for k in done), (*missing, *unmatched)
+    return tuple(_with_resources(k, resources) for k in done), tuple(unmatched)
 
 
 def _with_resources(kernel: KernelProfile, resources: dict[str, KernelResources]) -> KernelProfile:

@@ -6,6 +6,7 @@ not an exception: the caller falls back to weaker collectors.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import signal
@@ -140,6 +141,62 @@ def collect(
     return captured
 
 
+class Run:
+    """ncu at work on one program."""
+
+    def __init__(
+        self,
+        ncu: Path,
+        target: Sequence[str],
+        metrics: Sequence[str],
+        selection: Selection,
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
+        """Start it; ``FileNotFoundError`` if there is no such ncu."""
+        self._folder = tempfile.TemporaryDirectory(prefix="kernelpro-ncu-")
+        self._log = Path(self._folder.name) / "ncu.csv"
+        env = {**(os.environ if environment is None else environment), "LC_ALL": "C"}
+        try:
+            self._process = subprocess.Popen(
+                command_line(ncu, target, metrics, selection, self._log),
+                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
+                env=env, start_new_session=True,
+            )  # fmt: skip
+        except BaseException:
+            self._folder.cleanup()
+            raise
+
+    @property
+    def alive(self) -> bool:
+        """False once ncu has ended."""
+        return self._process.poll() is None
+
+    def finish(self, timeout_s: float) -> tuple[Captured, str]:
+        """Wait for the end; what was captured, and ncu's table as text."""
+        try:
+            output, _ = self._process.communicate(timeout=timeout_s)
+        except subprocess.TimeoutExpired:
+            self.kill()
+            return _failed(
+                f"ncu did not finish within {timeout_s:.0f} s",
+                "profile fewer launches, or raise the time limit",
+            ), ""
+        text = ""
+        if self._log.is_file():
+            text = self._log.read_text(encoding="utf-8", errors="replace")
+        self._folder.cleanup()
+        captured = _read(text, output, self._process.returncode)
+        captured.output = truncate_middle(output, 2000)
+        return captured, text
+
+    def kill(self) -> None:
+        """End ncu and all that it started."""
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.communicate()
+        self._folder.cleanup()
+
+
 def _once(
     ncu: Path,
     target: Sequence[str],
@@ -148,38 +205,11 @@ def _once(
     environment: Mapping[str, str] | None,
     timeout_s: float,
 ) -> tuple[Captured, str]:
-    with tempfile.TemporaryDirectory(prefix="kernelpro-ncu-") as folder:
-        log = Path(folder) / "ncu.csv"
-        command = command_line(ncu, target, metrics, selection, log)
-        env = {**(os.environ if environment is None else environment), "LC_ALL": "C"}
-        try:
-            code, output = _run(command, env, timeout_s)
-        except FileNotFoundError:
-            return _failed(f"{ncu} does not exist", "install Nsight Compute"), ""
-        except subprocess.TimeoutExpired:
-            return _failed(
-                f"ncu did not finish within {timeout_s:.0f} s",
-                "profile fewer launches, or raise the time limit",
-            ), ""
-        text = log.read_text(encoding="utf-8", errors="replace") if log.is_file() else ""
-    captured = _read(text, output, code)
-    captured.output = truncate_middle(output, 2000)
-    return captured, text
-
-
-def _run(command: list[str], env: Mapping[str, str], timeout_s: float) -> tuple[int, str]:
-    """Exit code and output; on a timeout the whole process group is killed."""
-    process = subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
-        env=dict(env), start_new_session=True,
-    )  # fmt: skip
     try:
-        output, _ = process.communicate(timeout=timeout_s)
-    except subprocess.TimeoutExpired:
-        os.killpg(process.pid, signal.SIGKILL)
-        process.communicate()
-        raise
-    return process.returncode, output
+        run = Run(ncu, target, metrics, selection, environment)
+    except FileNotFoundError:
+        return _failed(f"{ncu} does not exist", "install Nsight Compute"), ""
+    return run.finish(timeout_s)
 
 
 def _read(text: str, output: str, code: int) -> Captured:

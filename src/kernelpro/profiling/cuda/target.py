@@ -1,8 +1,10 @@
 """The program that ncu wraps: one call of the candidate inside an NVTX range, confined.
 
-    python -m kernelpro.profiling.cuda.target JOB.json
+    python -m kernelpro.profiling.cuda.target JOB.json OWNER
 
-Must not decide anything: the referee has accepted the candidate already, this run is for advice.
+Waits for the job if it is not there yet: importing torch under ncu takes seconds, which the next
+candidate's evaluation can spend. Ends if OWNER, the process that would write it, is gone. Must not
+decide anything: the referee has accepted the candidate already, this run is for advice.
 """
 
 from __future__ import annotations
@@ -10,6 +12,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +24,10 @@ MAX_FILE_BYTES = 4 << 30
 CPU_SECONDS = 300
 
 
-def main(job_file: str) -> int:
+POLL_S = 0.01
+
+
+def main(job_file: str, owner: int) -> int:
     """Load problem and candidate, warm up, and make one marked call."""
     import torch
 
@@ -29,13 +35,16 @@ def main(job_file: str) -> int:
     from kernelpro.problems.instantiate import ProblemModule
     from kernelpro.schema.problem import Problem
 
-    job: dict[str, Any] = json.loads(Path(job_file).read_text(encoding="utf-8"))
+    job = _wait_for(Path(job_file), owner)
+    if job is None:
+        return 0
+    os.environ.update(job["environment"])
     device = torch.device(job["device"])
     torch.set_grad_enabled(False)
     module = ProblemModule(Problem(**job["problem"]))
     args, kwargs = module.init_args()
     torch.manual_seed(SEED)
-    inputs = [_on(item, device) for item in module.make_inputs()]
+    inputs = module.make_inputs(device=job["device"])
     state = module.make_model().state_dict()
     torch.zeros(1, device=device).add_(1)  # the driver opens its files before the door closes
     torch.cuda.synchronize(device)
@@ -56,6 +65,16 @@ def main(job_file: str) -> int:
     return 0
 
 
+def _wait_for(path: Path, owner: int) -> dict[str, Any] | None:
+    """The job, once it is there; None if nobody is left to write it."""
+    while not path.exists():
+        if not Path(f"/proc/{owner}").exists():
+            return None
+        time.sleep(POLL_S)
+    job: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    return job
+
+
 def _confine(job: dict[str, Any]) -> None:
     """Enter the sandbox for good, as far as the kernel offers it."""
     from kernelpro.isolation import sandbox
@@ -73,9 +92,5 @@ def _confine(job: dict[str, Any]) -> None:
     sandbox.enter(policy, sandbox.Layers())
 
 
-def _on(value: Any, device: Any) -> Any:
-    return value.to(device) if hasattr(value, "to") else value
-
-
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1]))
+    sys.exit(main(sys.argv[1], int(sys.argv[2])))

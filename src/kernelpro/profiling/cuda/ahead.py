@@ -1,0 +1,161 @@
+"""Counters of a candidate, by a profiled program that was started before there was a candidate.
+
+Under ncu a program takes some seconds to import torch. The next one is started when a profile is
+done, imports, and waits for its job without touching the GPU; it ends with this process.
+"""
+
+from __future__ import annotations
+
+import atexit
+import json
+import os
+import sys
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from kernelpro.isolation.scratch import INHERITED, job_environment, make_scratch, remove_scratch
+from kernelpro.profiling.cuda.ncu_query import known_metrics, refused, request
+from kernelpro.profiling.cuda.ncu_run import TIMEOUT_S, Captured, Run, Selection
+from kernelpro.profiling.cuda.target import RANGE
+from kernelpro.schema.profile import Missing
+
+LAUNCHES = 24
+"""Kernel launches profiled with counters; a call with more is described by its timeline."""
+_HOME = Path(__file__).parents[3]
+"""Folder that holds the package ``kernelpro``, for the profiled program's import path."""
+
+
+class Program:
+    """One profiled program, from its start to its end."""
+
+    def __init__(self, ncu: Path, metrics: Sequence[str]) -> None:
+        """Start it; it waits for :meth:`profile`. ``FileNotFoundError`` if there is no ``ncu``."""
+        self.key = (ncu, tuple(metrics))
+        self._scratch = make_scratch()
+        kept = {name: os.environ[name] for name in (*INHERITED, "CUDA_VISIBLE_DEVICES")
+                if name in os.environ}  # fmt: skip
+        # What depends on the build folder is set when the job is known.
+        environment = {**kept, **job_environment(self._scratch, self._scratch),
+                       "PYTHONPATH": str(_HOME)}  # fmt: skip
+        target = [sys.executable, "-m", "kernelpro.profiling.cuda.target",
+                  str(self._scratch / "job.json"), str(os.getpid())]  # fmt: skip
+        selection = Selection(nvtx_range=RANGE, count=LAUNCHES)
+        try:
+            self._run = Run(ncu, target, metrics, selection, environment)
+        except BaseException:
+            remove_scratch(self._scratch)
+            raise
+
+    @property
+    def alive(self) -> bool:
+        """True while it waits or works."""
+        return self._run.alive
+
+    def profile(
+        self, source: str, build_root: Path, job: Mapping[str, Any], *, timeout_s: float
+    ) -> tuple[Captured, str]:
+        """Give it the candidate and wait for its end: what was captured, and ncu's table."""
+        (self._scratch / "candidate.py").write_text(source, encoding="utf-8")
+        body = {
+            **job,
+            "scratch": str(self._scratch),
+            "build_root": str(build_root),
+            "environment": job_environment(self._scratch, build_root),
+        }
+        draft = self._scratch / "job.tmp"
+        draft.write_text(json.dumps(body), encoding="utf-8")
+        draft.rename(self._scratch / "job.json")
+        try:
+            return self._run.finish(timeout_s)
+        finally:
+            remove_scratch(self._scratch)
+
+    def close(self) -> None:
+        """End it without a job."""
+        self._run.kill()
+        remove_scratch(self._scratch)
+
+
+class Profiler:
+    """Profiles candidates one after the other. Safe to use from several threads."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._waiting: Program | None = None
+        self._owner = os.getpid()
+        self._refused: dict[Path, set[str]] = {}
+
+    def counters(
+        self, ncu: Path, metrics: Sequence[str], source: str, build_root: Path,
+        job: Mapping[str, Any], *, more: bool, timeout_s: float = TIMEOUT_S,
+    ) -> Captured:  # fmt: skip
+        """Counters of one candidate; metrics that this ncu does not know are dropped and named.
+
+        more: another candidate is likely to follow, so its program is started now.
+        """
+        started = time.monotonic()
+        asked = request(metrics, known_metrics(ncu))
+        dropped = list(asked.unknown)
+        while True:
+            known = [m for m in asked.metrics if m not in self._refused.get(ncu, ())]
+            try:
+                program = self._take(ncu, known)
+                captured, table = program.profile(source, build_root, job, timeout_s=timeout_s)
+            except FileNotFoundError:
+                gap = Missing(what="ncu counters", reason=f"{ncu} does not exist",
+                              remedy="install Nsight Compute")  # fmt: skip
+                return Captured(missing=[gap])
+            news = refused(table + captured.output, known)
+            if not news:
+                break
+            self._refused.setdefault(ncu, set()).update(news)
+        dropped += [m for m in asked.metrics if m not in known]
+        captured.dropped = tuple(dropped)
+        captured.seconds = time.monotonic() - started
+        if dropped:
+            what, reason = ", ".join(dropped), "this ncu or GPU does not have these metrics"
+            captured.missing.append(Missing(what=what, reason=reason))
+        if more:
+            self.prepare(ncu, known)
+        return captured
+
+    def prepare(self, ncu: Path, metrics: Sequence[str]) -> None:
+        """Start the next program, unless one waits already."""
+        with self._lock:
+            self._forget_after_fork()
+            if self._waiting is None or not self._waiting.alive:
+                self._drop()
+                self._waiting = Program(ncu, metrics)
+
+    def _take(self, ncu: Path, metrics: Sequence[str]) -> Program:
+        with self._lock:
+            self._forget_after_fork()
+            program = self._waiting
+            if program is not None and program.alive and program.key == (ncu, tuple(metrics)):
+                self._waiting = None
+                return program
+            self._drop()
+        return Program(ncu, metrics)
+
+    def close(self) -> None:
+        """End the program that waits."""
+        with self._lock:
+            self._forget_after_fork()
+            self._drop()
+
+    def _drop(self) -> None:
+        if self._waiting is not None:
+            self._waiting.close()
+            self._waiting = None
+
+    def _forget_after_fork(self) -> None:
+        """A forked copy of this process must not end its parent's program."""
+        if os.getpid() != self._owner:
+            self._waiting, self._owner = None, os.getpid()
+
+
+PROFILER = Profiler()
+atexit.register(PROFILER.close)
