@@ -86,6 +86,8 @@ class Referee:
         self._controls: dict[str, list[str]] | None = None
         self._jitters = bool(self.reference.initial_state)
         self._measured: Measurement | None = None
+        self._best = 1.0
+        """Speed-up that the best accepted candidate so far surely has; eager's own is 1."""
 
     def __enter__(self) -> Referee:
         self._baselines.eager()
@@ -264,6 +266,8 @@ class Referee:
         plan = Plan.from_config(self.config, full=full)
         if again:
             plan = dataclasses.replace(plan, max_time_s=AGAIN_TIME_SHARE * plan.max_time_s)
+        elif not full:
+            plan = dataclasses.replace(plan, beaten_below=self._best)
         measurement.run(standing, plan)
         self._measured = measurement
 
@@ -355,6 +359,8 @@ class Referee:
         return others if full else rng.sample(others, min(1, len(others)))
 
     def _outcome(self, case: Case) -> Outcome:
+        if case.failure is None and case.speedup is not None:
+            self._best = max(self._best, case.speedup.low)
         measured = self._measured
         baselines = dict(measured.latencies) if measured is not None else {}
         if self._baselines.note:
