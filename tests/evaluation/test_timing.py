@@ -132,9 +132,9 @@ def test_no_interval_no_early_end() -> None:
 
 
 def test_who_is_surely_beaten_is_not_measured_longer() -> None:
-    never = _plan(rounds=40, target_ci=1e-6)
+    never = _plan(rounds=2, target_ci=1e-6)
     noisy = (_steady(300, 0.2), _steady(100, 0.2, seed=1))
-    for bar, stopped, rounds in ((10.0, "beaten", LEAST_ROUNDS), (2.0, "rounds", 240)):
+    for bar, stopped, rounds in ((10.0, "beaten", LEAST_ROUNDS), (2.0, "rounds", 12)):
         match = _match(*noisy, plan=dataclasses.replace(never, beaten_below=bar))
         match.play()
         assert match.stopped == stopped and len(match.sides[1].rounds) == rounds
