@@ -61,6 +61,9 @@ class ScriptedSubject:
     def cpu_us(self) -> float | None:
         return 0.0
 
+    def at_work(self) -> bool | None:
+        return False
+
     def log(self) -> str:
         return ""
 

@@ -109,6 +109,25 @@ def test_a_clock_that_runs_slow_is_caught() -> None:
     assert _verdicts(findings) == {"clock_agreement": False}
 
 
+@pytest.mark.parametrize(
+    ("timer", "unclaimed_us", "attempts"),
+    [
+        ("monotonic", 5.0, 1),  # 130 of 1600 us: below half of a quarter
+        ("monotonic", 20.0, 2),  # 370 us: within the slack, but only just
+        ("cuda_event", 5.0, 2),  # every block is also held against the device's clock
+    ],
+)
+def test_one_attempt_is_enough_for_a_plainly_honest_clock(
+    timer: str, unclaimed_us: float, attempts: int
+) -> None:
+    subjects = [ScriptedSubject(lambda *_: 100.0, unclaimed_us=unclaimed_us) for _ in range(2)]
+    sides = [Side(name=s, subject=u, timer=timer) for s, u in zip("ab", subjects, strict=True)]
+    findings = Findings()
+    clocks.examine_clocks(findings, sides[1], sides[0], [Call(slot=0)] * 16, lambda slot: None)
+    assert _verdicts(findings) == {"clock_agreement": True}
+    assert [len(subject.blocks) for subject in subjects] == [attempts, attempts]
+
+
 def test_device_events_longer_than_host_time_are_forged() -> None:
     class Forged(ScriptedSubject):
         def run(self, calls: Any) -> Block:

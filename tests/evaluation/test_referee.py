@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import pytest
 from candidates import HONEST, HOSTILE, candidate
 from problems_for_tests import LINEAR, make
 
 from kernelpro.errors import UserError
+from kernelpro.evaluation.measurement import Measurement
+from kernelpro.evaluation.record import Case
 from kernelpro.evaluation.referee import Referee
+from kernelpro.evaluation.timing import Plan
 from kernelpro.hardware import probe
 from kernelpro.schema.codec import dumps, loads
 from kernelpro.schema.config import EvaluationConfig
@@ -159,6 +162,29 @@ def test_the_compiled_baseline_stands_beside_eager(tmp_path: object) -> None:
         outcome = made.evaluate(HONEST["torch"], checks="full")
     assert outcome.baselines["compile"].median_us > 0, outcome.evidence
     assert outcome.evidence["compile_speedup_over_eager"] > 0
+
+
+def test_a_second_look_runs_all_checks_but_neither_the_compiled_baseline_nor_the_full_time(
+    tmp_path: object, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plans: list[Plan] = []
+    original = Measurement.run
+
+    def run(self: Measurement, cases: Sequence[Case], plan: Plan) -> None:
+        plans.append(plan)
+        original(self, cases, plan)
+
+    monkeypatch.setattr(Measurement, "run", run)
+    monkeypatch.setattr("kernelpro.evaluation.referee.SUSPICIOUS_SPEEDUP", 1e-6)
+    config = dataclasses.replace(QUICK, compile_baseline=True, max_time_s=8.0)
+    with Referee(LINEAR, probe("cpu"), config, cache_root=_nowhere(tmp_path)) as made:
+        outcome = made.evaluate(HONEST["torch"], checks="fast")
+    assert outcome.status is Status.OK, outcome.message
+    assert outcome.checks == "full"
+    assert {c.check for c in outcome.integrity} >= {"weights_reload", "library_calls"}
+    assert set(outcome.baselines) == {"eager"}
+    assert [plan.max_time_s for plan in plans] == [1.0, 2.0]
+    assert plans[1].target_ci == config.target_ci
 
 
 def test_a_reference_that_raises_is_the_users_to_fix() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import random
 from collections.abc import Callable
 from typing import Any
@@ -128,6 +129,19 @@ def test_no_interval_no_early_end() -> None:
     late = _match(_steady(100, 0.9), _steady(100, 0.9), plan=_plan(target_ci=1e-6, max_time_s=0.0))
     late.play()
     assert late.stopped == "time" and len(late.sides[0].rounds) == LEAST_ROUNDS
+
+
+def test_who_is_surely_beaten_is_not_measured_longer() -> None:
+    never = _plan(rounds=2, target_ci=1e-6)
+    noisy = (_steady(300, 0.2), _steady(100, 0.2, seed=1))
+    for bar, stopped, rounds in ((10.0, "beaten", LEAST_ROUNDS), (2.0, "rounds", 12)):
+        match = _match(*noisy, plan=dataclasses.replace(never, beaten_below=bar))
+        match.play()
+        assert match.stopped == stopped and len(match.sides[1].rounds) == rounds
+    # One that may still be the best keeps all of them in the match.
+    match = _match(*noisy, _steady(20, 0.2), plan=dataclasses.replace(never, beaten_below=10.0))
+    match.play()
+    assert match.stopped == "rounds"
 
 
 def test_rounds_in_which_the_baseline_was_disturbed_do_not_count() -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import subprocess
 import sys
+import threading
 import time
 
 from isolation.candidates import Start, candidate
@@ -42,3 +44,37 @@ def test_a_process_that_has_ended_is_unknown() -> None:
     done = subprocess.Popen([sys.executable, "-c", "pass"])
     done.wait()
     assert proctree.cpu_us(done.pid) is None
+    assert proctree.at_work(done.pid) is None
+
+
+def test_a_spinning_daemon_is_at_work_and_a_resting_subject_is_not(start: Start) -> None:
+    code = "import os\nif os.fork() == 0:\n    os.setsid()\n    while True: pass"
+    spins, rests = start(candidate("return x", init=code)), start(candidate("return x"))
+    spins.load()
+    rests.load()
+    assert spins.at_work() is True
+    # Where cores are short it may still be on its way to sleep.
+    deadline = time.monotonic() + 20
+    while rests.at_work() and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert rests.at_work() is False
+
+
+def test_a_thread_of_this_process_is_at_work_until_it_ends() -> None:
+    stop = threading.Event()
+    data = bytes(1 << 24)
+
+    def hash_on() -> None:
+        while not stop.is_set():
+            hashlib.sha256(data)  # without the interpreter's lock
+
+    worker = threading.Thread(target=hash_on)
+    worker.start()
+    try:
+        deadline = time.monotonic() + 20
+        while not proctree.others_at_work() and time.monotonic() < deadline:
+            time.sleep(0.001)
+        assert proctree.others_at_work()
+    finally:
+        stop.set()
+        worker.join()

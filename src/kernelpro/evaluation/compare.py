@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import torch
 
-from kernelpro.evaluation.moments import piece_elements, threads_for
+from kernelpro.evaluation.moments import piece_elements, side_by_side, threads_for
 from kernelpro.evaluation.structure import Flat, describe
 from kernelpro.evaluation.tolerance import Bound
 from kernelpro.isolation.base import Outputs
@@ -22,6 +22,11 @@ from kernelpro.text import printable
 SHOWN = 5
 """Mismatches reported to the writer."""
 HONEST_TYPE = "torch.Tensor"
+
+Chunk = tuple[tuple[int, int], torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]
+"""(offset, dimension) of a slice, then its part of the answer, float64, eager and ``atol``."""
+Errors = tuple[float, torch.Tensor]
+"""Largest error of a chunk, and its sums of squares by group."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,10 +91,16 @@ def compare(
     """
     tally = _Tally(bound, output)
     with threads_for(exact):
-        for start, *parts in _chunks(actual, exact, eager, bound.atol, group_dim=bound.group_dim):
-            tally.add(start, *parts)
-            if quick and tally.wrong:
-                break
+        chunks = _chunks(actual, exact, eager, bound.atol, group_dim=bound.group_dim)
+        if quick:
+            for chunk in chunks:
+                tally.add(chunk, tally.within(chunk))
+                if tally.wrong:
+                    break
+        else:
+            listed = list(chunks)
+            for chunk, seen in zip(listed, side_by_side(tally.within, listed), strict=True):
+                tally.add(chunk, seen)
     return tally.result(exact.numel())
 
 
@@ -106,50 +117,57 @@ class _Tally:
         self.squares = torch.zeros_like(bound.atol)
         self.counts = torch.zeros_like(bound.atol)
 
-    def add(
-        self,
-        start: tuple[int, int],
-        actual: torch.Tensor,
-        exact: torch.Tensor,
-        eager: torch.Tensor,
-        atol: torch.Tensor,
-    ) -> None:
-        a = actual.to(device=exact.device, dtype=torch.float64)
-        limit = atol + self.bound.rtol * exact.abs()
-        error = (a - exact).abs_()
-        if bool((error <= limit).all()) and bool(torch.isfinite(error.sum())):
-            self._accumulate(start, error)
+    def within(self, chunk: Chunk) -> Errors | None:
+        """The chunk's errors if all are finite and within the bound. Changes nothing."""
+        _, actual, exact, _, atol = chunk
+        error = (actual.to(device=exact.device, dtype=torch.float64) - exact).abs_()
+        if not error.numel():
+            return 0.0, error
+        room = torch.add(atol, exact.abs(), alpha=self.bound.rtol).sub_(error)
+        # One number instead of a tensor of booleans: NaN, from what is not finite, is not >= 0.
+        return self._errors(error) if bool(room.min() >= 0) else None
+
+    def add(self, chunk: Chunk, seen: Errors | None) -> None:
+        """Count a chunk; ``seen`` is what :meth:`within` said of it."""
+        start, actual, exact, eager, atol = chunk
+        if seen is not None:
+            self._count(start, seen, exact.numel())
             return
+        a = actual.to(device=exact.device, dtype=torch.float64)
+        limit = torch.add(atol, exact.abs(), alpha=self.bound.rtol)
         finite = torch.isfinite(exact)
         comparable = finite == torch.isfinite(eager)
-        error = torch.where(finite & comparable, error, 0.0)
+        error = torch.where(finite & comparable, (a - exact).abs_(), 0.0)
         # Written so that a NaN error counts as wrong.
         bad = finite & comparable & ~(error <= limit)
         same_kind = (a == exact) | (a.isnan() & exact.isnan())
         bad |= ~finite & comparable & ~same_kind
-        self._accumulate(start, error)
+        known = self._errors(torch.where(torch.isfinite(error), error, 0.0))
+        if known is not None:
+            self._count(start, known, exact.numel())
         if bool(bad.any()):
             self._note(start, bad, a, exact, limit)
 
-    def _accumulate(self, start: tuple[int, int], error: torch.Tensor) -> None:
-        if not error.numel():
+    def _errors(self, error: torch.Tensor) -> Errors | None:
+        """Largest error and sums of squares by group; None if an error is not finite."""
+        largest = float(error.max())  # NaN if there is one
+        if not math.isfinite(largest):
+            return None
+        others = [d for d in range(error.dim()) if d != self.bound.group_dim]
+        squares = error.square()
+        return largest, squares.sum(dim=others, keepdim=True) if others else squares
+
+    def _count(self, start: tuple[int, int], seen: Errors, elements: int) -> None:
+        largest, squares = seen
+        if not elements:
             return
-        known = error
-        if not bool(torch.isfinite(error.sum())):
-            known = torch.where(torch.isfinite(error), error, 0.0)
-        self.max_abs = max(self.max_abs, float(known.max()))
-        group = self.bound.group_dim
-        others = [d for d in range(error.dim()) if d != group]
-        squares = known.square().sum(dim=others, keepdim=True) if others else known.square()
+        self.max_abs = max(self.max_abs, largest)
         offset, dim = start
-        if group == dim:
-            self.squares.narrow(dim, offset, squares.shape[dim]).add_(squares)
-            self.counts.narrow(dim, offset, squares.shape[dim]).add_(
-                error.numel() / squares.numel()
-            )
-        else:
-            self.squares += squares
-            self.counts += error.numel() / squares.numel()
+        total, counts = self.squares, self.counts
+        if self.bound.group_dim == dim:
+            total, counts = (t.narrow(dim, offset, squares.shape[dim]) for t in (total, counts))
+        total += squares
+        counts += elements / squares.numel()
 
     def _note(
         self,
@@ -252,8 +270,8 @@ def _chunks(
     atol: torch.Tensor,
     *,
     group_dim: int | None,
-) -> Iterator[tuple[tuple[int, int], torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]]:
-    """Slices along the longest dimension, with (offset, dimension) of each."""
+) -> Iterator[Chunk]:
+    """Slices along the longest dimension."""
     most = piece_elements(exact)
     if exact.numel() <= most or exact.dim() == 0:
         yield (0, 0), actual, exact, eager, atol

@@ -6,9 +6,12 @@ are made from these sums.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 import torch
 
@@ -19,6 +22,11 @@ LARGE_PIECE = 1 << 25
 ONE_THREAD = 1 << 26
 """Chosen. Below this many elements one thread is quicker: small parallel regions wait for each
 other, for milliseconds each where cores are shared."""
+MOST_WORKERS = 4
+"""Chosen. Passes over memory gain little from more."""
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
 
 
 @dataclass(slots=True)
@@ -51,9 +59,14 @@ def gather(exact: torch.Tensor, answers: Mapping[str, torch.Tensor]) -> Sums:
         sums.counts[dim] = zeros
         for name in ("exact", *answers):
             sums.squares[name, dim] = zeros.clone()
+
+    def look(piece: tuple[int, list[torch.Tensor]]) -> Callable[[], None]:
+        offset, parts = piece
+        return _summed(sums, offset, parts[0], dict(zip(answers, parts[1:], strict=True)))
+
     with threads_for(exact):
-        for offset, parts in pieces(exact, *answers.values()):
-            _add(sums, offset, parts[0], dict(zip(answers, parts[1:], strict=True)))
+        for add in side_by_side(look, list(pieces(exact, *answers.values()))):
+            add()
     return sums
 
 
@@ -71,13 +84,23 @@ def peaks(
     if not exact.numel():
         return found, inexact
     others = [d for d in range(exact.dim()) if d != dim]
-    with threads_for(exact):
-        for offset, (truth, value) in pieces(exact, answer):
-            error = (value.to(torch.float64) - truth).abs_().nan_to_num_(0.0, 0.0, 0.0)
+
+    def look(piece: tuple[int, list[torch.Tensor]]) -> tuple[int, torch.Tensor, torch.Tensor]:
+        offset, (truth, value) = piece
+        error = (value.to(torch.float64) - truth).abs_()
+        part = error.amax(dim=others, keepdim=True) if others else error
+        if not bool(torch.isfinite(part.sum())):
+            error.nan_to_num_(0.0, 0.0, 0.0)
             part = error.amax(dim=others, keepdim=True) if others else error
+        # 1 for every error above zero: quicker than a tensor of booleans.
+        ones = torch.sign(error)
+        count = ones.sum(dim=others, keepdim=True) if others else ones
+        return offset, part, count.to(torch.int64)
+
+    with threads_for(exact):
+        for offset, part, count in side_by_side(look, list(pieces(exact, answer))):
             rows = found.narrow(0, offset, part.shape[0]) if dim == 0 else found
             torch.maximum(rows, part, out=rows)
-            count = (error != 0).sum(dim=others, keepdim=True) if others else error != 0
             _place(inexact, count, offset, dim)
     return found, inexact
 
@@ -114,25 +137,61 @@ def pieces(first: torch.Tensor, *others: torch.Tensor) -> Iterator[tuple[int, li
         yield offset, [t.narrow(0, offset, size) for t in tensors]
 
 
-def _add(sums: Sums, offset: int, exact: torch.Tensor, answers: dict[str, torch.Tensor]) -> None:
+def side_by_side(look: Callable[[Item], Result], items: Sequence[Item]) -> Iterator[Result]:
+    """``look`` of each item, in their order, by a few threads of one torch thread each.
+
+    Unlike torch's own threads they wait for each other once, not after every operator. One thread
+    does it all where torch may use several, or where there is little to do.
+    """
+    workers = min(len(os.sched_getaffinity(0)), MOST_WORKERS, len(items) // 2)
+    if workers < 2 or torch.get_num_threads() > 1:
+        yield from map(look, items)
+        return
+    # New threads each time: they take torch's thread count over from the one that starts them.
+    with ThreadPoolExecutor(workers) as pool:
+        yield from pool.map(look, items)
+
+
+def _summed(
+    sums: Sums, offset: int, exact: torch.Tensor, answers: dict[str, torch.Tensor]
+) -> Callable[[], None]:
+    """Looks at one piece; what it returns adds its sums to ``sums``."""
     squares = {"exact": exact.square()}
     for name, value in answers.items():
         squares[name] = (value.to(torch.float64) - exact).square_()
+    parts = {name: _by_slice(value, sums.dims) for name, value in squares.items()}
     finite = None
-    if not bool(torch.isfinite(squares["exact"].sum() + squares["strict"].sum())):
+    if not bool(torch.isfinite(parts["exact"][None] + parts["strict"][None])):
         finite = torch.isfinite(exact) & torch.isfinite(answers["strict"])
-        squares = {name: torch.where(finite, value, 0.0) for name, value in squares.items()}
-    for dim in (None, *sums.dims):
-        others = [d for d in range(exact.dim()) if d != dim]
-        for name, value in squares.items():
-            part = value.sum(dim=others, keepdim=True) if others else value
-            _place(sums.squares[name, dim], part, offset, dim)
-        if finite is None:
-            share = exact.numel() / max(1, exact.shape[dim] if dim is not None else 1)
-            _place(sums.counts[dim], share, offset, dim, exact.shape[0] if exact.dim() else 1)
-        else:
-            count = finite.sum(dim=others, keepdim=True) if others else finite
-            _place(sums.counts[dim], count, offset, dim)
+        parts = {
+            name: _by_slice(torch.where(finite, value, 0.0), sums.dims)
+            for name, value in squares.items()
+        }
+    counts = None if finite is None else _by_slice(finite, sums.dims)
+
+    def add() -> None:
+        for dim in (None, *sums.dims):
+            for name, part in parts.items():
+                _place(sums.squares[name, dim], part[dim], offset, dim)
+            if counts is None:
+                share = exact.numel() / max(1, exact.shape[dim] if dim is not None else 1)
+                _place(sums.counts[dim], share, offset, dim, exact.shape[0] if exact.dim() else 1)
+            else:
+                _place(sums.counts[dim], counts[dim], offset, dim)
+
+    return add
+
+
+def _by_slice(value: torch.Tensor, dims: tuple[int, ...]) -> dict[int | None, torch.Tensor]:
+    """Sums of ``value`` over each slice along ``dims`` (kept, others of size 1) and over all."""
+    sums: dict[int | None, torch.Tensor] = {}
+    for dim in dims:
+        others = [d for d in range(value.dim()) if d != dim]
+        sums[dim] = value.sum(dim=others, keepdim=True) if others else value
+    # Everything is the sum of the slices: no pass of its own.
+    whole = sums[dims[0]] if dims else value
+    sums[None] = whole.sum().reshape([1] * value.dim())
+    return sums
 
 
 def _place(

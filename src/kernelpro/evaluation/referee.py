@@ -6,6 +6,7 @@ integrity, record. ``evaluate`` never raises for a bad candidate.
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import random
 import secrets
@@ -41,6 +42,9 @@ from kernelpro.schema.profile import Missing
 SUSPICIOUS_SPEEDUP = 10.0
 SUSPICIOUS_FLOOR_SHARE = 0.9
 """Above either, the full set of checks runs at once (EVAL_PITFALLS G)."""
+AGAIN_TIME_SHARE = 0.25
+"""Chosen. Of the time limit of a full measurement, where it follows a fast one of the same
+candidate: twice the fast one's. Whatever a run delivers is measured again at full length."""
 
 
 class Referee:
@@ -82,6 +86,8 @@ class Referee:
         self._controls: dict[str, list[str]] | None = None
         self._jitters = bool(self.reference.initial_state)
         self._measured: Measurement | None = None
+        self._best = 1.0
+        """Speed-up that the best accepted candidate so far surely has; eager's own is 1."""
 
     def __enter__(self) -> Referee:
         self._baselines.eager()
@@ -121,7 +127,7 @@ class Referee:
                 case.checks = "full"
                 case.warn("suspiciously fast: the full set of checks was run")
                 self._examine(case)
-                self._measure([case])
+                self._measure([case], again=True)
             self._observe_energy([case])
             self._audit(case)
             return self._outcome(case)
@@ -231,18 +237,19 @@ class Referee:
             return
         with case.stage("audit"):
             try:
-                seen = examination.audit(allowed=allowed)
-                case.evidence["library_share"] = seen.share
-                if seen.kernels_us is not None:
-                    case.evidence["cupti_us"] = seen.kernels_us
+                case.evidence |= examination.audit(allowed=allowed).evidence
             except SubjectFailure as failure:
                 if failure.status is Status.CHEATING or not allowed:
                     case.failure = failure
                 else:
                     examination.findings.unknown("library_calls", failure.message[:300])
 
-    def _measure(self, cases: Sequence[Case]) -> None:
-        """One match of all cases that are still standing."""
+    def _measure(self, cases: Sequence[Case], *, again: bool = False) -> None:
+        """One match of all cases that are still standing.
+
+        again: with more checks than a moment ago. torch.compile has no part in those, and they
+        need no narrower interval.
+        """
         standing = [case for case in cases if case.failure is None]
         if not standing:
             return
@@ -254,9 +261,14 @@ class Referee:
             peaks=self.peaks,
             rng=random.Random(secrets.randbits(62)),
             inputs_matter=not all("stale" in c for c in self._passing_controls().values()),
-            with_compiled=full and self.config.compile_baseline,
+            with_compiled=full and self.config.compile_baseline and not again,
         )
-        measurement.run(standing, Plan.from_config(self.config, full=full))
+        plan = Plan.from_config(self.config, full=full)
+        if again:
+            plan = dataclasses.replace(plan, max_time_s=AGAIN_TIME_SHARE * plan.max_time_s)
+        elif not full:
+            plan = dataclasses.replace(plan, beaten_below=self._best)
+        measurement.run(standing, plan)
         self._measured = measurement
 
     def compare_energy(
@@ -320,7 +332,7 @@ class Referee:
             state = jittered(self.reference.initial_state, buffers)
         loaded = self.reference.loaded
         self.reference.load_state(state)
-        outputs = self.reference.eager(self.reference.draw(0)).tensors
+        outputs = self.reference.eager(self.drawer.plain()).tensors
         self.reference.load_state(loaded)
         if all_finite(outputs):
             return state
@@ -347,6 +359,8 @@ class Referee:
         return others if full else rng.sample(others, min(1, len(others)))
 
     def _outcome(self, case: Case) -> Outcome:
+        if case.failure is None and case.speedup is not None:
+            self._best = max(self._best, case.speedup.low)
         measured = self._measured
         baselines = dict(measured.latencies) if measured is not None else {}
         if self._baselines.note:

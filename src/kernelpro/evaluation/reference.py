@@ -21,9 +21,14 @@ from kernelpro.errors import UserError
 from kernelpro.evaluation.arithmetic import MANTISSA_BITS, Rounding, Watch, round_mantissa
 from kernelpro.evaluation.structure import Flat, flatten
 from kernelpro.isolation import vector_math
+from kernelpro.isolation.allocator import keep_freed_memory
 from kernelpro.isolation.loading import seed_generators
 from kernelpro.problems.instantiate import ProblemModule
 from kernelpro.schema.problem import Problem
+
+KEPT_BYTES = 1 << 30
+"""Chosen. Freed memory this process keeps: the temporaries of one float64 run, without taking a
+large share of the machine from the processes that are timed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,6 +61,7 @@ class Reference:
         draw_on: where random inputs are drawn before they move to ``device`` (None = there).
         """
         vector_math.choose_kernels()
+        keep_freed_memory(KEPT_BYTES)
         self._draw_on = draw_on or device
         self.problem = problem
         self.device = device

@@ -11,6 +11,7 @@ import numpy as np
 
 from kernelpro.evaluation import statistics
 from kernelpro.evaluation.statistics import Samples
+from kernelpro.isolation import proctree
 from kernelpro.isolation.base import Block, Call, Sample, Subject, SubjectFailure
 from kernelpro.schema.outcome import Latency
 
@@ -19,6 +20,8 @@ HOST_TIMER = "monotonic"
 SPIN_S = 0.04
 """Measured. Threads of an OpenMP team spin this long after their last region (GNU's default of
 300,000 pauses takes some 20 ms on recent cores); whoever runs next would share a core with them."""
+LOOK_S, IDLE_LOOKS = 1e-3, 2
+"""Chosen. How often to look whether they still do, and how many looks in a row must find none."""
 LEAST_US = 0.05
 """No call of a Python function is quicker; a claim of less is taken as this, and looked into."""
 
@@ -117,10 +120,19 @@ def attributed(side: Side | None) -> Iterator[None]:
         raise SideFailed(side, failure) from failure
 
 
-def settle(side: Side) -> None:
-    """Let the threads of whoever ran before go to sleep: on a CPU they spin beside ``side``."""
-    if side.timer == HOST_TIMER:
-        time.sleep(SPIN_S)
+def settle(sides: Sequence[Side]) -> None:
+    """Let the threads of whoever ran before go to sleep: on a CPU they spin beside who is next.
+
+    Until none of ``sides`` or of this process is at work any more, for ``SPIN_S`` at most.
+    """
+    if sides[0].timer != HOST_TIMER:
+        return
+    deadline, idle = time.perf_counter() + SPIN_S, 0
+    while idle < IDLE_LOOKS and time.perf_counter() < deadline:
+        time.sleep(LOOK_S)
+        # Unknown counts as at work.
+        works = any(side.subject.at_work() is not False for side in sides)
+        idle = 0 if works or proctree.others_at_work() else idle + 1
 
 
 def microseconds(sample: Sample) -> float:

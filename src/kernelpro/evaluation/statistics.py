@@ -101,15 +101,27 @@ def _resampled_medians(data: list[Samples], picks: NDArray[np.int64]) -> Samples
     order = np.argsort(pooled, kind="stable")
     owner = np.repeat(np.arange(len(data)), [len(r) for r in data])[order]
     ordered = pooled[order]
-    medians = np.empty(len(picks))
-    for row, pick in enumerate(picks):
-        weights = np.bincount(pick, minlength=len(data))[owner]
-        cumulative = np.cumsum(weights)
-        total = cumulative[-1]
-        low = np.searchsorted(cumulative, (total + 1) // 2)
-        high = np.searchsorted(cumulative, total // 2 + 1)
-        medians[row] = 0.5 * (ordered[low] + ordered[high])
-    return medians
+    times_picked = (picks[:, :, None] == np.arange(len(data))).sum(axis=1)
+    # below[p, r]: samples of round r among the p + 1 smallest.
+    below = np.cumsum(owner[:, None] == np.arange(len(data)), axis=0)
+    total = times_picked @ below[-1]
+    low = _first_reaching(below, times_picked, (total + 1) // 2)
+    high = _first_reaching(below, times_picked, total // 2 + 1)
+    middle: Samples = 0.5 * (ordered[low] + ordered[high])
+    return middle
+
+
+def _first_reaching(
+    below: NDArray[np.int64], weights: NDArray[np.int64], target: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """For each row of ``weights`` the first position whose weighted count is ``target``: bisection
+    of all rows at once."""
+    low, high = np.zeros_like(target), np.full_like(target, len(below) - 1)
+    while bool((low < high).any()):
+        middle = (low + high) // 2
+        reached = (weights * below[middle]).sum(axis=1) >= target
+        low, high = np.where(reached, low, middle + 1), np.where(reached, middle, high)
+    return low
 
 
 def _estimate(value: float, resampled: Samples, clusters: int) -> Estimate:

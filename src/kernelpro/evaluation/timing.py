@@ -78,6 +78,9 @@ class Plan:
     max_time_s: float
     verify_every: int
     """The verifier sees one timed call of each block of every n-th round."""
+    beaten_below: float | None = None
+    """Measuring also ends when every candidate's speed-up is below this for sure: none of them
+    will be what the run delivers. None = never."""
 
     @staticmethod
     def from_config(config: EvaluationConfig, *, full: bool) -> Plan:
@@ -123,7 +126,7 @@ class Match:
         self._unseen: set[int] = set()
         self._odd_left = {side.name: ODD_PER_MATCH for side in sides}
         self.stopped = ""
-        """Why measuring ended: ``target``, ``time`` or ``rounds``."""
+        """Why measuring ended: ``target``, ``beaten``, ``time`` or ``rounds``."""
 
     def play(self) -> None:
         """Write inputs, warm up, and measure until the interval is narrow or the time is up."""
@@ -145,6 +148,9 @@ class Match:
                     return
                 if late:
                     break
+            if number + 1 >= LEAST_ROUNDS and self._beaten():
+                self.stopped = "beaten"
+                return
         self.stopped = "rounds" if len(self.sides[0].rounds) == limit else "time"
 
     def play_idle(self) -> None:
@@ -233,7 +239,7 @@ class Match:
         unseen, self._unseen = self._unseen, set()
         calls = self._compose()
         for side in order:
-            settle(side)
+            settle(self.sides)
             with self._others_resting(side), attributed(side):
                 block = side.subject.run(calls)
             values = np.array([microseconds(s) for s in block.samples])
@@ -306,6 +312,11 @@ class Match:
         budget = 1e6 * self.plan.max_time_s / (self.plan.rounds * together)
         most = min(MAX_CALLS, self._most_bytes // self._bytes, int(budget))
         return max(1, min(max(int(wanted), self.plan.samples_per_round), most))
+
+    def _beaten(self) -> bool:
+        """Do the intervals of all speed-ups end below what is already known to be reached?"""
+        bar = self.plan.beaten_below
+        return bar is not None and all(self.speedup(s).high < bar for s in self.sides[1:])
 
     def _narrow(self) -> bool:
         used = self.quiet_rounds()

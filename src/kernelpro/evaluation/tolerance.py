@@ -30,7 +30,7 @@ Pure arithmetic on tensors: runs no model.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import torch
@@ -113,12 +113,13 @@ def bounds(
     rounded: Mapping[Precision, torch.Tensor],
     *,
     reduction_length: int,
-    magnitude: float = 1.0,
+    magnitude: Callable[[], float] = lambda: 1.0,
 ) -> dict[Precision, Bound]:
     """Bounds of one floating output for ``strict`` and the classes in ``rounded``.
 
     exact: float64 reference; eager: the problem's own run; both of the output's shape.
-    magnitude: RMS of the inputs, the scale of last resort for an output that is all zeros.
+    magnitude: gives the RMS of the inputs, the scale of last resort for an output that is all
+    zeros.
     """
     answers = {"strict": eager} | {str(name): value for name, value in rounded.items()}
     sums = gather(exact, answers)
@@ -126,7 +127,7 @@ def bounds(
     overall = float(sums.rms("exact", None))
     scales = sums.rms("exact", group_dim).clamp_min(SMALL_GROUP * overall)
     if overall == 0.0:
-        scales = torch.full_like(scales, max(UNIT_ROUNDOFF[torch.float32] * magnitude, TINY))
+        scales = torch.full_like(scales, max(UNIT_ROUNDOFF[torch.float32] * magnitude(), TINY))
     result: dict[Precision, Bound] = {}
     least: tuple[torch.Tensor, ...] | None = None
     for precision in CLASSES:

@@ -161,6 +161,12 @@ class Operators:
     """On a GPU: all kernels' time in a call with a cold L2, as CUPTI tells it."""
 
     @property
+    def evidence(self) -> dict[str, float]:
+        """What an outcome keeps of it."""
+        cupti = {} if self.kernels_us is None else {"cupti_us": self.kernels_us}
+        return {"library_share": self.share, **cupti}
+
+    @property
     def share(self) -> float:
         """Share of the call's time that is spent in them."""
         return min(1.0, sum(self.operators_us.values()) / max(self.call_us, 1e-9))
@@ -228,6 +234,11 @@ class Subject(Protocol):
     def cpu_us(self) -> float | None:
         """CPU time that its processes have taken, as the referee's kernel counts it; None =
         unknown."""
+        ...
+
+    def at_work(self) -> bool | None:
+        """True if a thread of its processes runs or waits for a core now, as the referee's kernel
+        sees it; None = unknown."""
         ...
 
     def log(self) -> str:

@@ -151,10 +151,13 @@ class Harness:
         }
         return {"samples": samples}
 
-    def seal(self) -> dict[str, Any]:
-        """Right after a block: digests that bind its outputs, and what changed meanwhile."""
+    def seal(self, bind: bool = True) -> dict[str, Any]:
+        """Right after a block: digests that ``bind`` its outputs (or none), and what changed."""
         # First the digests: whoever fills an output only when it is read changes its fingerprint.
-        digests = [captured.digests() for captured in self._outputs]
+        digests = [
+            captured.digests() if bind else [None] * len(captured.tensors)
+            for captured in self._outputs
+        ]
         flags = self._findings(self._prints) | self._noted
         self._background.mark()
         return {"digests": digests, "flags": flags}

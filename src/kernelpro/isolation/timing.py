@@ -6,12 +6,13 @@ are what the process claims; the referee holds them against its own wall clock.
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Callable, Sequence
 from time import perf_counter_ns as _clock
 from typing import Any, Protocol
 
 import torch
+
+from kernelpro.isolation.allocator import keep_freed_memory
 
 POISON_BYTES = 32 << 20
 """Most memory filled before a block. Chosen: under 10 ms on a slow core. The referee also asks for
@@ -20,9 +21,6 @@ POISON_SPARES, POISON_SPARE_BYTES = 256, 8 << 20
 """Chosen: as many spare buffers of each size as are filled within about a millisecond."""
 POISON_BYTE = 0xFF
 """Repeated, it is NaN in every float format and -1 in signed integers."""
-
-_M_TRIM_THRESHOLD, _M_MMAP_MAX = -1, -4
-_NEVER_TRIM = (1 << 31) - 1
 
 
 Timed = tuple[Any, dict[str, float | None]]
@@ -63,12 +61,8 @@ class CpuTimer:
     """The monotonic clock around the call."""
 
     def __init__(self) -> None:
-        # Without this, glibc maps and unmaps every large buffer, and page faults (about 0.25 us
-        # per KiB written) drown the kernel under test. Same setting for candidate and baseline.
-        libc = ctypes.CDLL(None)
-        if hasattr(libc, "mallopt"):
-            libc.mallopt(_M_MMAP_MAX, 0)
-            libc.mallopt(_M_TRIM_THRESHOLD, _NEVER_TRIM)
+        # Page faults would drown the kernel under test. Same setting for candidate and baseline.
+        keep_freed_memory()
 
     def time(self, call: Callable[..., Any], arguments: Sequence[Any], *, idle: bool) -> Timed:
         """Call once between two readings of the monotonic clock."""

@@ -211,7 +211,8 @@ class WorkerSubject:
         self._warm, self._rewritten = True, False
         with self._checking(Stage.RUN):
             samples = tuple(replies.sample(item) for item in replies.items(result["samples"]))
-        result = self._command("seal", Stage.RUN)
+        # The reference's own process is not distrusted: nobody would read its digests.
+        result = self._command("seal", Stage.RUN, bind=not self._job.trusted)
         with self._checking(Stage.RUN):
             flags = result["flags"]
             self._digests = [replies.digests(item) for item in replies.items(result["digests"])]
@@ -251,6 +252,10 @@ class WorkerSubject:
     def cpu_us(self) -> float | None:
         """CPU time of the keeper and all below it, as this kernel counts it."""
         return None if self._link.peer is None else proctree.cpu_us(self._link.peer)
+
+    def at_work(self) -> bool | None:
+        """Is a thread of its processes running, or ready to?"""
+        return None if self._link.peer is None else proctree.at_work(self._link.peer)
 
     def log(self) -> str:
         """Captured stdout and stderr so far, capped."""

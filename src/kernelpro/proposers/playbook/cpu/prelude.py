@@ -8,8 +8,17 @@ from __future__ import annotations
 
 PRELUDE = """\
 #include <cstdint>
-#include <cmath>
-#if defined(__AVX512F__) || defined(__AVX__)
+#if defined(__AVX__) && defined(__GNUC__) && !defined(__clang__)
+#define _IMMINTRIN_H_INCLUDED  // GCC reads all of that header in a second; these are quick
+#include <smmintrin.h>
+#include <avxintrin.h>
+#if defined(__AVX2__)
+#include <avx2intrin.h>
+#endif
+#if defined(__AVX512F__)
+#include <avx512fintrin.h>
+#endif
+#elif defined(__AVX__)
 #include <immintrin.h>
 #endif
 
