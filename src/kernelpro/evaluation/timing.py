@@ -46,8 +46,9 @@ MAX_CALLS = 128
 """Chosen. Longest block: bounds a round's time and the outputs a subject must hold."""
 MAX_BLOCK_BYTES, MAX_BLOCK_BYTES_GPU = 512 << 20, 8 << 30
 """Chosen. Outputs and fresh inputs one block may hold, on a CPU and on a GPU."""
-REWRITE_BYTES = 64 << 20
-"""Chosen. Inputs up to this size get new values every round, larger ones every fourth."""
+REWRITE_BYTES, REWRITE_BYTES_GPU = 64 << 20, 8 << 30
+"""Chosen. Inputs up to this size get new values every round, larger ones every fourth: drawing and
+sending them takes a CPU a tenth of a second, and a GPU, which does both itself, a few thousandths."""
 STABLE = 0.05
 """Warm-up ends when three block medians agree within this (EVAL_PITFALLS 55)."""
 WARM_UP_S = 1.5
@@ -126,6 +127,7 @@ class Match:
         self._bytes = max(1, bytes_per_call)
         on_host = self.sides[0].timer == HOST_TIMER
         self._most_bytes = MAX_BLOCK_BYTES if on_host else MAX_BLOCK_BYTES_GPU
+        self._rewrite_bytes = REWRITE_BYTES if on_host else REWRITE_BYTES_GPU
         self._unseen: set[int] = set()
         self._odd_left = {side.name: ODD_PER_MATCH for side in sides}
         self.stopped = ""
@@ -234,7 +236,7 @@ class Match:
         side.warm_us = max(quickest, 0.1)
 
     def _round(self, number: int) -> None:
-        if number and (self._bytes <= REWRITE_BYTES or number % 4 == 0):
+        if number and (self._bytes <= self._rewrite_bytes or number % 4 == 0):
             lone, timed = self._rng.sample(range(SLOTS), 2)
             self._lone_call(lone)
             self.write(timed)
