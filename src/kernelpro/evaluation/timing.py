@@ -47,8 +47,8 @@ MAX_CALLS = 128
 MAX_BLOCK_BYTES, MAX_BLOCK_BYTES_GPU = 512 << 20, 8 << 30
 """Chosen. Outputs and fresh inputs one block may hold, on a CPU and on a GPU."""
 REWRITE_BYTES, REWRITE_BYTES_GPU = 64 << 20, 8 << 30
-"""Chosen. Inputs up to this size get new values every round, larger ones every fourth: drawing and
-sending them takes a CPU a tenth of a second, and a GPU, which does both itself, a few thousandths."""
+"""Chosen. Inputs up to this size get new values every round, larger ones every fourth: to draw and
+send them takes a CPU a tenth of a second, and a GPU, which does both itself, milliseconds."""
 STABLE = 0.05
 """Warm-up ends when three block medians agree within this (EVAL_PITFALLS 55)."""
 WARM_UP_S = 1.5
