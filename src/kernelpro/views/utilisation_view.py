@@ -182,7 +182,8 @@ def _evaluations(results: Iterable[_Result]) -> tuple[tuple[Placement, ...], int
     unplaced = 0
     for result in results:
         if result.placed is None:
-            unplaced += result.ran
+            # How many jobs second measurements were cannot be told without their places.
+            unplaced += result.ran and not result.final
         elif not result.final:
             # Each by itself: two quick ones may agree in every time and place on record.
             placements.append(result.placed)
