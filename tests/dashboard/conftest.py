@@ -32,7 +32,9 @@ def served(stored) -> Iterator[Served]:
         yield server
 
 
-@pytest.fixture(scope="session")
+# Of a module, not of the session: while Playwright is up its event loop counts as running, and no
+# other test of this process could start one.
+@pytest.fixture(scope="module")
 def chromium():
     sync_api = pytest.importorskip("playwright.sync_api", reason="needs playwright")
     if CHROMIUM is None:
