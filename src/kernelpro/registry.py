@@ -30,6 +30,7 @@ class Registry:
         """Register ``target`` (an object, or ``package.module:Attribute``) under ``name``."""
         if isinstance(target, str):
             self._targets[name] = target
+            self._objects.pop(name, None)  # what was loaded, or added, before
         else:
             self._objects[name] = target
 
