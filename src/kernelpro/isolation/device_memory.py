@@ -51,12 +51,17 @@ class DeviceMemory:
     def _range(self) -> tuple[Any, Any]:
         return ctypes.c_uint64(self._address), ctypes.c_size_t(self.size)
 
+    def wait(self) -> None:
+        """Until all work on the GPU that this process has given it is done."""
+        with driver().current(self._device):
+            driver().call("cuCtxSynchronize")
+
     def close(self) -> None:
         """Unmap; ``bytes`` must not be used any more."""
         if self._address:
             del self.bytes
+            self.wait()
             with driver().current(self._device):
-                driver().call("cuCtxSynchronize")
                 driver().call("cuMemUnmap", *self._range())
                 driver().call("cuMemAddressFree", *self._range())
             self._address = 0

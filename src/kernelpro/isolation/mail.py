@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import Any
 
 import torch
@@ -71,16 +72,7 @@ class Mail:
     def send(self, tensors: Sequence[torch.Tensor]) -> list[TensorMeta]:
         """Put the bytes where the subject will look for them; how the tensors are laid out."""
         metas = [describe_input(tensor) for tensor in tensors]
-        offsets, total = place(metas)
-        memory = _memory_for(total, self._memory)
-        for tensor, meta, offset in zip(tensors, metas, offsets, strict=True):
-            if memory is None:
-                held = dense_bytes(tensor)
-                write_at(self._inbox, raw_view(held), offset)
-            else:
-                _window(memory, meta, offset).copy_(tensor.detach())
-        if memory is not None:
-            torch.cuda.synchronize(memory.bytes.device)
+        _put(tensors, metas, self._memory, partial(write_at, self._inbox))
         return metas
 
     def make_room(self, metas: Sequence[TensorMeta]) -> None:
@@ -146,23 +138,33 @@ class Mailbox:
             tensors.append(torch.empty(meta.shape, dtype=getattr(torch, meta.dtype)))
             read_at(self._inbox, raw_view(tensors[-1]), offset)
         if memory is not None:
-            torch._C._cuda_synchronize()
+            memory.wait()
         return tensors
 
     def write(self, tensors: Sequence[torch.Tensor], metas: Sequence[TensorMeta]) -> None:
         """Send the bytes of every plain tensor; the referee has made room."""
-        offsets, total = place(metas)
-        memory = _memory_for(total, self._memory)
-        for tensor, meta, offset in zip(tensors, metas, offsets, strict=True):
-            if not meta.plain:
-                continue
-            if memory is None:
-                held = dense_bytes(tensor)
-                write_mapped(self._outbox, raw_view(held), offset)
-            else:
-                _window(memory, meta, offset).copy_(tensor.detach())
-        if memory is not None:
-            torch._C._cuda_synchronize()
+        _put(tensors, metas, self._memory, partial(write_mapped, self._outbox))
+
+
+def _put(
+    tensors: Sequence[torch.Tensor],
+    metas: Sequence[TensorMeta],
+    memory: DeviceMemory | None,
+    write: Callable[[memoryview, int], None],
+) -> None:
+    """Bytes of every plain tensor at their place: in ``memory`` if all fit, else by ``write``."""
+    offsets, total = place(metas)
+    memory = _memory_for(total, memory)
+    for tensor, meta, offset in zip(tensors, metas, offsets, strict=True):
+        if not meta.plain:
+            continue
+        if memory is None:
+            held = dense_bytes(tensor)
+            write(raw_view(held), offset)
+        else:
+            _window(memory, meta, offset).copy_(tensor.detach())
+    if memory is not None:
+        memory.wait()
 
 
 def _memory_for(total: int, memory: DeviceMemory | None) -> DeviceMemory | None:

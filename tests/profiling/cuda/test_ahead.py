@@ -111,7 +111,7 @@ def test_a_forked_copy_leaves_its_parents_program_alone(ncu: Stand, profiler: Pr
         profiler.close()
         os._exit(0)
     os.waitpid(pid, 0)
-    assert waiting(profiler).alive
+    assert waiting(profiler).alive and waiting(profiler)._run._folder.exists()
 
 
 def test_the_target_waits_for_its_job_and_not_for_a_dead_owner(tmp_path: Path) -> None:

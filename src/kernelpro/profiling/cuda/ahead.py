@@ -11,16 +11,13 @@ import json
 import os
 import sys
 import threading
-import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from kernelpro.isolation.scratch import INHERITED, job_environment, make_scratch, remove_scratch
-from kernelpro.profiling.cuda.ncu_query import known_metrics, refused, request
-from kernelpro.profiling.cuda.ncu_run import TIMEOUT_S, Captured, Run, Selection, not_started
+from kernelpro.profiling.cuda.ncu_run import TIMEOUT_S, Captured, Run, Selection, with_known_metrics
 from kernelpro.profiling.cuda.target import RANGE
-from kernelpro.schema.profile import Missing
 
 LAUNCHES = 24
 """Kernel launches profiled with counters; a call with more is described by its timeline."""
@@ -86,7 +83,7 @@ class Profiler:
         self._lock = threading.Lock()
         self._waiting: Program | None = None
         self._owner = os.getpid()
-        self._refused: dict[Path, set[str]] = {}
+        self._refused: set[str] = set()
 
     def counters(
         self, ncu: Path, metrics: Sequence[str], source: str, build_root: Path,
@@ -96,28 +93,15 @@ class Profiler:
 
         more: another candidate is likely to follow, so its program is started now.
         """
-        started = time.monotonic()
-        asked = request(metrics, known_metrics(ncu))
-        dropped = list(asked.unknown)
-        while True:
-            known = [m for m in asked.metrics if m not in self._refused.get(ncu, ())]
-            try:
-                program = self._take(ncu, known)
-                captured, table = program.profile(source, build_root, job, timeout_s=timeout_s)
-            except OSError as error:
-                return not_started(ncu, error)
-            news = refused(table + captured.output, known)
-            if not news:
-                break
-            self._refused.setdefault(ncu, set()).update(news)
-        dropped += [m for m in asked.metrics if m not in known]
-        captured.dropped = tuple(dropped)
-        captured.seconds = time.monotonic() - started
-        if dropped:
-            what, reason = ", ".join(dropped), "this ncu or GPU does not have these metrics"
-            captured.missing.append(Missing(what=what, reason=reason))
-        if more:
-            self.prepare(ncu, known)
+
+        def once(names: Sequence[str]) -> tuple[Captured, str]:
+            program = self._take(ncu, names)
+            return program.profile(source, build_root, job, timeout_s=timeout_s)
+
+        captured, taken = with_known_metrics(ncu, metrics, once, without=self._refused)
+        self._refused |= set(captured.dropped)
+        if more and taken:
+            self.prepare(ncu, taken)
         return captured
 
     def prepare(self, ncu: Path, metrics: Sequence[str]) -> None:

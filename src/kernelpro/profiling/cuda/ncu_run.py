@@ -13,7 +13,7 @@ import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -119,26 +119,45 @@ def collect(
     environment: Mapping[str, str] | None = None,
     timeout_s: float = TIMEOUT_S,
 ) -> Captured:
-    """Profile ``target``; metrics that this ncu does not know are dropped and named.
+    """Profile ``target``; metrics that this ncu does not know are dropped and named."""
+    chosen = selection or Selection()
+
+    def once(names: Sequence[str]) -> tuple[Captured, str]:
+        return Run(ncu, target, names, chosen, environment).finish(timeout_s)
+
+    return with_known_metrics(ncu, metrics, once)[0]
+
+
+def with_known_metrics(
+    ncu: Path,
+    metrics: Sequence[str],
+    once: Callable[[Sequence[str]], tuple[Captured, str]],
+    *,
+    without: Collection[str] = (),
+) -> tuple[Captured, tuple[str, ...]]:
+    """What ``once`` captures of those ``metrics`` that ``ncu`` knows, and which these are (none if
+    ncu cannot be started: an ``OSError`` of ``once``, which gives ncu's table as text as well).
 
     The query sorts them out beforehand; what ncu refuses nevertheless is dropped in a second try.
+    without: what it is known to refuse.
     """
-    chosen = selection or Selection()
     started = time.monotonic()
     asked = request(metrics, known_metrics(ncu))
-    captured, log = _once(ncu, target, asked.metrics, chosen, environment, timeout_s)
-    more = refused(log + captured.output, asked.metrics)
-    if more:
-        rest = [name for name in asked.metrics if name not in more]
-        captured, _ = _once(ncu, target, rest, chosen, environment, timeout_s)
-    captured.dropped = (*asked.unknown, *more)
-    captured.seconds = time.monotonic() - started
-    if captured.dropped:
-        what = ", ".join(captured.dropped)
-        captured.missing.append(
-            Missing(what=what, reason="this ncu or GPU does not have these metrics")
-        )
-    return captured
+    names = tuple(name for name in asked.metrics if name not in without)
+    dropped = (*asked.unknown, *(name for name in asked.metrics if name in without))
+    try:
+        captured, table = once(names)
+        if more := refused(table + captured.output, names):
+            names, dropped = tuple(n for n in names if n not in more), (*dropped, *more)
+            captured, _ = once(names)
+    except OSError as error:
+        reason = f"{ncu} does not exist" if isinstance(error, FileNotFoundError) else str(error)
+        return _failed(reason, "install Nsight Compute"), ()
+    captured.dropped, captured.seconds = dropped, time.monotonic() - started
+    if dropped:
+        reason = "this ncu or GPU does not have these metrics"
+        captured.missing.append(Missing(what=", ".join(dropped), reason=reason))
+    return captured, names
 
 
 class Run:
@@ -153,8 +172,9 @@ class Run:
         environment: Mapping[str, str] | None = None,
     ) -> None:
         """Start it; ``OSError`` if it cannot be."""
-        self._folder = tempfile.TemporaryDirectory(prefix="kernelpro-ncu-")
-        self._log = Path(self._folder.name) / "ncu.csv"
+        # No TemporaryDirectory: a forked copy of this process would remove it with its copy of this.
+        self._folder = Path(tempfile.mkdtemp(prefix="kernelpro-ncu-"))
+        self._log = self._folder / "ncu.csv"
         env = {**(os.environ if environment is None else environment), "LC_ALL": "C"}
         try:
             self._process = subprocess.Popen(
@@ -163,7 +183,7 @@ class Run:
                 env=env, start_new_session=True,
             )  # fmt: skip
         except OSError:
-            self._folder.cleanup()
+            shutil.rmtree(self._folder, ignore_errors=True)
             raise
 
     @property
@@ -184,7 +204,7 @@ class Run:
         text = ""
         if self._log.is_file():
             text = self._log.read_text(encoding="utf-8", errors="replace")
-        self._folder.cleanup()
+        shutil.rmtree(self._folder, ignore_errors=True)
         captured = _read(text, output, self._process.returncode)
         captured.output = truncate_middle(output, 2000)
         return captured, text
@@ -194,28 +214,7 @@ class Run:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self._process.pid, signal.SIGKILL)
         self._process.communicate()
-        self._folder.cleanup()
-
-
-def _once(
-    ncu: Path,
-    target: Sequence[str],
-    metrics: Sequence[str],
-    selection: Selection,
-    environment: Mapping[str, str] | None,
-    timeout_s: float,
-) -> tuple[Captured, str]:
-    try:
-        run = Run(ncu, target, metrics, selection, environment)
-    except OSError as error:
-        return not_started(ncu, error), ""
-    return run.finish(timeout_s)
-
-
-def not_started(ncu: Path, error: OSError) -> Captured:
-    """The evidence that is missing because ``ncu`` could not be started."""
-    reason = f"{ncu} does not exist" if isinstance(error, FileNotFoundError) else str(error)
-    return _failed(reason, "install Nsight Compute")
+        shutil.rmtree(self._folder, ignore_errors=True)
 
 
 def _read(text: str, output: str, code: int) -> Captured:
