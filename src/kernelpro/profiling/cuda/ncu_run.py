@@ -172,7 +172,7 @@ class Run:
         environment: Mapping[str, str] | None = None,
     ) -> None:
         """Start it; ``OSError`` if it cannot be."""
-        # No TemporaryDirectory: a forked copy of this process would remove it with its copy of this.
+        # No TemporaryDirectory: a forked copy of this process would remove it with this object.
         self._folder = Path(tempfile.mkdtemp(prefix="kernelpro-ncu-"))
         self._log = self._folder / "ncu.csv"
         env = {**(os.environ if environment is None else environment), "LC_ALL": "C"}
