@@ -3,7 +3,7 @@
     python benchmarks/timing.py --device cuda --json benchmarks/results/h200-timing.json
     python benchmarks/timing.py --device cpu --only softmax,gelu
 
-Repeatability: the same candidate is evaluated again and again, each time in new processes, on new
+Repeatability: the same candidate is evaluated again and again, each time in a new process, on new
 inputs; the figure is the largest deviation of a speed-up from the median of them. On a GPU the time
 between events is also held against CUPTI's kernel times, taken in the same process with a cold L2.
 Goals (chosen, for kernels of 20 us and more): +-1.5 %; agreement with CUPTI within 5 % from 10 us.
@@ -90,10 +90,12 @@ def _case(name: str, device: Any, ceilings: Any, repeats: int) -> dict[str, Any]
     problem = problem_from_source(text, name=name, origin=f"{name}.py", kind="file")
     source = SOURCE.format(name="ModelNew", body=candidate)
     outcomes, config = [], EvaluationConfig(compile_baseline=False)
-    with tempfile.TemporaryDirectory() as cache:
-        for _ in range(repeats):
-            with Referee(problem, device, config, peaks=ceilings, cache_root=Path(cache)) as made:
-                outcomes.append(made.evaluate(source, checks="full"))
+    # One referee: its worker is warm, yet each evaluation has its own process and inputs.
+    with (
+        tempfile.TemporaryDirectory() as cache,
+        Referee(problem, device, config, peaks=ceilings, cache_root=Path(cache)) as made,
+    ):
+        outcomes.extend(made.evaluate(source, checks="full") for _ in range(repeats))
     done = [o for o in outcomes if o.speedup is not None and o.latency is not None]
     speedups = [o.speedup for o in done if o.speedup is not None]
     middle = statistics.median(speedups) if speedups else None
