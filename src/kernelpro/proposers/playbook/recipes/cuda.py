@@ -18,6 +18,12 @@ MAX_THREADS = 1024
 MAX_UNROLL = 8
 MAX_REGISTER_WORDS = 128
 TENSOR_TILE_K = 32
+SPLIT: dict[str, object] = {
+    "matmul": "split_tf32", "tile_m": 128, "tile_n": 128, "tile_k": 32, "stages": 3, "chunk_k": 8,
+    "resident_blocks": 2,
+}  # fmt: skip
+"""Float32 as three TF32 products: two blocks share an SM's registers and shared memory."""
+OWN_PRODUCTS = ("simt", "split_tf32", "tensor")
 UNIT_STEP, LEAST_UNITS = 0.25, 0.5
 """Chosen. Below half of the SMs bandwidth falls; the largest block keeps an SM full by itself."""
 GROUPINGS: tuple[Grouping, ...] = ("single", "vertical", "full")
@@ -71,7 +77,7 @@ class CudaBackend:
             {"register_words": 64}, {"split": 0},
         ]  # fmt: skip
         if task.products:
-            habits.append({"matmul": "simt"})
+            habits += [{"matmul": "simt"}, SPLIT]
         return few_habits(plain, habits)
 
     def grouping(self, knobs: CudaKnobs) -> Grouping:
@@ -80,7 +86,7 @@ class CudaBackend:
 
     def owns_products(self, knobs: CudaKnobs) -> bool:
         """True if our own product is wanted."""
-        return knobs.matmul in ("simt", "tensor")
+        return knobs.matmul in OWN_PRODUCTS
 
     def body(self, plan: Plan, knobs: CudaKnobs, number: int, task: Task) -> Body:
         """CUDA for one plan."""
@@ -114,6 +120,10 @@ def _products(best: CudaKnobs, task: Task) -> Iterator[Variant]:
                       "own tensor-core product with the epilogue in registers",
                       "Sums never reach memory before the epilogue.")  # fmt: skip
     yield Variant(best, "library product, one fused kernel after it", after)
+    yield Variant(replace(best, **SPLIT),
+                  "own float32 product on tensor cores, three TF32 products for one",
+                  "Both parts of each operand keep float32 accuracy at the tensor cores' rate; the "
+                  "epilogue follows in registers.")  # fmt: skip
     yield Variant(replace(best, matmul="simt"),
                   "own float32 product with the epilogue in registers",
                   "Sums never reach memory before the epilogue.")  # fmt: skip
@@ -158,8 +168,10 @@ def _block(k: CudaKnobs, task: Task, *, larger: bool) -> CudaKnobs | None:
 
 
 def _tensor(k: CudaKnobs, task: Task) -> CudaKnobs | None:
-    if not task.products or task.problem.precision == "strict":
+    if not task.products:
         return None
+    if task.problem.precision == "strict":
+        return replace(k, **SPLIT)
     return replace(k, matmul="tensor", tile_k=TENSOR_TILE_K)
 
 
@@ -171,11 +183,12 @@ def _library_half(k: CudaKnobs, task: Task) -> CudaKnobs | None:
 def _own(k: CudaKnobs, task: Task) -> CudaKnobs | None:
     if not task.products:
         return None
-    return _tensor(k, task) or replace(k, matmul="simt", tile_k=16)
+    tensor = _tensor(k, task)
+    return tensor if tensor != k else replace(k, matmul="simt", tile_k=16)
 
 
 def _tile(k: CudaKnobs, task: Task, *, larger: bool) -> CudaKnobs | None:
-    if not task.products or k.matmul not in ("simt", "tensor"):
+    if not task.products or k.matmul not in OWN_PRODUCTS:
         return None
     if larger:
         return replace(k, tile_m=128, tile_n=128) if k.tile_m < 128 else _deeper(k)
