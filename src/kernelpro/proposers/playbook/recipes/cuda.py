@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from typing import Any
 
 from kernelpro.proposers.playbook.candidate import Body
 from kernelpro.proposers.playbook.cuda.knobs import CudaKnobs
@@ -18,7 +19,7 @@ MAX_THREADS = 1024
 MAX_UNROLL = 8
 MAX_REGISTER_WORDS = 128
 TENSOR_TILE_K = 32
-SPLIT: dict[str, object] = {
+SPLIT: dict[str, Any] = {
     "matmul": "split_tf32", "tile_m": 128, "tile_n": 128, "tile_k": 32, "stages": 3, "chunk_k": 8,
     "resident_blocks": 2,
 }  # fmt: skip
