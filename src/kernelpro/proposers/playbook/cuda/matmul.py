@@ -58,10 +58,9 @@ def emit_matmul(
     fields = ", ".join(text.split()[-1] for text, _ in parameters)
     batch = "static_cast<int>(blockIdx.z)" if step.batch > 1 else "0"
     lines = [f"const {step.name}_epilogue epilogue{{{batch}{', ' if fields else ''}{fields}}};"]
-    source = "\n".join([
-        operands.text, functor, function(step.name, [p for p, _ in everything], THREADS,
-                                         lines + body, blocks=knobs.resident_blocks if method == "split" else 0),
-    ])  # fmt: skip
+    resident = knobs.resident_blocks if method == "split" else 0
+    kernel = function(step.name, [p for p, _ in everything], THREADS, lines + body, blocks=resident)
+    source = "\n".join([operands.text, functor, kernel])
     tiles = math.ceil(step.m / knobs.tile_m) * math.ceil(step.n / knobs.tile_n)
     launch = Launch(step.name, (tiles, 1, step.batch), (THREADS, 1, 1),
                     tuple(n for _, n in everything), shared)  # fmt: skip
