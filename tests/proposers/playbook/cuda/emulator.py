@@ -145,8 +145,9 @@ CONVERSIONS = {
 }""",
 }
 """Functions of the prelude that are PTX, in C++."""
-REPLACED = ("copy_async", "commit_async", "wait_async", "to_tf32", "load_words", "mma_tf32")
-"""Functions of PTX that the header above has instead."""
+REPLACED = ("copy_async", "commit_async", "wait_async", "to_tf32", "load_words", "mma_tf32",
+            "nan_max", "nan_min")  # fmt: skip
+"""Functions of PTX that the header above has instead, or the prelude itself in general form."""
 
 
 class EmulatedModule:
@@ -196,7 +197,8 @@ def _portable(source: str) -> str:
         )
     for name in REPLACED:
         head = rf"^(template <[^>\n]*> )?KP_INLINE \w+ {name}\([^{{]*\) \{{"
-        source = re.sub(rf"{head}(.*\}}\n|\n(.*\n)*?\}}\n)", "", source, flags=re.M)
+        pattern = rf"{head}(.*\}}\n|\n(.*\n)*?\}}\n)"
+        source = re.sub(pattern, lambda m: "" if "asm" in m[0] else m[0], source, flags=re.M)
     return re.sub(r"extern __shared__ \S+ (\w+) shared\[\];",
                   r"\1* shared = reinterpret_cast<\1*>(dynamic_shared);", source)  # fmt: skip
 

@@ -32,6 +32,8 @@ class CudaKnobs:
     """Packs of a row each thread should hold when ``row_threads`` is 0."""
     register_words: int = 64
     """Registers per thread that may hold a row between passes; 0 = read it again."""
+    online: bool = True
+    """Largest value and sum of exponentials in one pass where rows do not stay in registers."""
     column_depth: int = 8
     """Threads along the reduction of a column kernel."""
     split: int = 0

@@ -72,10 +72,10 @@ class CudaBackend:
 
     def drafts(self, task: Task) -> Iterator[CudaKnobs]:
         """Scalar accesses, a kernel per operator, rows read again; few good habits."""
-        plain = CudaKnobs(lanes=1, register_words=0, split=1, grouping="single")
+        plain = CudaKnobs(lanes=1, register_words=0, split=1, online=False, grouping="single")
         habits: list[dict[str, object]] = [
             {"grouping": "full"}, {"lanes": 8}, {"unroll": 4}, {"stream": True},
-            {"register_words": 64}, {"split": 0},
+            {"register_words": 64}, {"split": 0}, {"online": True},
         ]  # fmt: skip
         if task.products:
             habits += [{"matmul": "simt"}, SPLIT]
@@ -202,10 +202,11 @@ def _deeper(k: CudaKnobs) -> CudaKnobs | None:
 
 
 def _registers(k: CudaKnobs, task: Task) -> CudaKnobs | None:
-    """Rows stay in registers between passes."""
-    if not _has(task, reduced=True) or k.register_words >= MAX_REGISTER_WORDS:
+    """Rows stay in registers between passes, or are read fewer times."""
+    if not _has(task, reduced=True) or (k.register_words >= MAX_REGISTER_WORDS and k.online):
         return None
-    return replace(k, register_words=max(32, k.register_words * 2))
+    words = min(MAX_REGISTER_WORDS, max(32, k.register_words * 2))
+    return replace(k, register_words=words, online=True)
 
 
 def _grid(k: CudaKnobs, task: Task, *, larger: bool) -> CudaKnobs | None:
