@@ -39,12 +39,8 @@ SPLIT_KNOBS = replace(CudaKnobs(), **SPLIT)
 VERSIONS: dict[str, CudaKnobs] = {
     "library, fused epilogue": CudaKnobs(),
     "simt": CudaKnobs(matmul="simt"),
-    "split k32 chunk8 x2": SPLIT_KNOBS,
-    "split k32 chunk8 x1": replace(SPLIT_KNOBS, resident_blocks=1),
-    "split k32 chunk16 x1": replace(SPLIT_KNOBS, resident_blocks=1, chunk_k=16, stages=4),
-    "split k32 chunk32 x1": replace(SPLIT_KNOBS, resident_blocks=1, chunk_k=32, stages=4),
-    "split k16 chunk8 x2": replace(SPLIT_KNOBS, tile_k=16, stages=4),
-    "split k16 chunk16 x2": replace(SPLIT_KNOBS, tile_k=16, stages=4, chunk_k=16),
+    "split": SPLIT_KNOBS,
+    "split k32 chunk8 x2": replace(SPLIT_KNOBS, resident_blocks=2, chunk_k=8, stages=3),
 }
 SOURCE = '''
 import torch

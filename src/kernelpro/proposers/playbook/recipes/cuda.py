@@ -20,10 +20,11 @@ MAX_UNROLL = 8
 MAX_REGISTER_WORDS = 128
 TENSOR_TILE_K = 32
 SPLIT: dict[str, Any] = {
-    "matmul": "split_tf32", "tile_m": 128, "tile_n": 128, "tile_k": 32, "stages": 3, "chunk_k": 8,
-    "resident_blocks": 2,
+    "matmul": "split_tf32", "tile_m": 128, "tile_n": 128, "tile_k": 32, "stages": 4, "chunk_k": 32,
+    "resident_blocks": 1,
 }  # fmt: skip
-"""Float32 as three TF32 products: two blocks share an SM's registers and shared memory."""
+"""Float32 as three TF32 products; the best of eight settings on an H200
+(``benchmarks/playbook_matmul.py``)."""
 OWN_PRODUCTS = ("simt", "split_tf32", "tensor")
 UNIT_STEP, LEAST_UNITS = 0.25, 0.5
 """Chosen. Below half of the SMs bandwidth falls; the largest block keeps an SM full by itself."""
