@@ -1,7 +1,7 @@
 """The playbook's Hopper products against cuBLAS, and the MoE tasks against Triton and PyTorch.
 
     python benchmarks/hopper_gemm.py --out FOLDER                    # about a minute on an H200
-    python benchmarks/hopper_gemm.py --out FOLDER --only dense       # or: fused, sweep, moe
+    python benchmarks/hopper_gemm.py --out FOLDER --only dense       # or: fused, sweep, moe, moe_half
 
 Contestants take turns, so that clocks and heat are shared; each figure is the median over turns of
 one CUDA-event window of several launches (warm L2, idle queue excluded), with the spread of turns.
@@ -25,6 +25,8 @@ import torch.nn.functional as F
 from kernelpro.proposers.playbook.cuda.hopper.operation import HopperOperation
 from kernelpro.proposers.playbook.cuda.hopper.source import HopperProduct
 from kernelpro.proposers.playbook.cuda.hopper.tile import HopperTile
+
+sys.path.insert(0, str(Path(__file__).parent / "moe"))
 
 Contestant = Callable[[], Any]
 TURNS = 8
@@ -104,8 +106,15 @@ def lines(case: dict[str, Any]) -> str:
     for title, us in case["median_us"].items():
         spread = (max(case["samples_us"][title]) - min(case["samples_us"][title])) / us
         rows.append(f"  {title:34} {us:9.1f} us {case['tflops'][title]:7.1f} TFLOP/s "
-                    f"{best / us:6.3f} of the first, spread {spread:.1%}")  # fmt: skip
+                    f"{best / us:6.3f} of the first, spread {spread:.1%}"
+                    f"{_verdict(case, title)}")  # fmt: skip
     return "\n".join(rows)
+
+
+def _verdict(case: dict[str, Any], title: str) -> str:
+    """How a checked result compares with what is allowed."""
+    ratio = case.get("error_over_allowed", {}).get(title)
+    return "" if ratio is None else f", {'right' if ratio <= 1 else 'WRONG'} ({ratio:.2g})"
 
 
 def units() -> int:
@@ -171,7 +180,25 @@ def sweep() -> Any:
         yield measured(f"tiles, bfloat16 {size}^3", 2.0 * size**3, contestants)
 
 
-PARTS: dict[str, Callable[[], Any]] = {"dense": dense, "fused": fused, "sweep": sweep}
+def moe(dtype: torch.dtype = torch.bfloat16) -> Any:
+    """Mixture of experts."""
+    from tasks import TILES, tasks
+
+    for task in tasks(list(TILES), dtype, units()):
+        wrong = {title: task.check(run()) for title, run in task.contestants.items()}
+        case = measured(f"moe {task.name} {str(dtype)[6:]}", task.flop, task.contestants)
+        yield case | {"error_over_allowed": wrong}
+
+
+def moe_half() -> Any:
+    """Mixture of experts in half precision, as the paper has it; PyTorch's grouped product knows
+    bfloat16 only."""
+    return moe(torch.float16)
+
+
+PARTS: dict[str, Callable[[], Any]] = {
+    "dense": dense, "fused": fused, "sweep": sweep, "moe": moe, "moe_half": moe_half,
+}  # fmt: skip
 
 if __name__ == "__main__":
     main()

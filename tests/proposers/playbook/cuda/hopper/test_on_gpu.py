@@ -1,4 +1,4 @@
-"""The Hopper family on a Hopper GPU: every layout, tile, kind of work and border against float64."""
+"""The Hopper family on a Hopper GPU: layouts, tiles, kinds of work and borders, against float64."""
 
 from __future__ import annotations
 

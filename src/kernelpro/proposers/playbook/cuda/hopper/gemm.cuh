@@ -3,9 +3,10 @@
 // multiprocessor until no tile is left. No headers; needs prelude.cuh.
 //
 // A Config C has: consumers (warpgroups that multiply), blocks_m (64-row blocks of each), tile_n,
-// stages, cluster (1 or 2 blocks that share every tile of B by multicast), group (rows of tiles
-// visited together), a_k_major and b_k_major (which dimension is contiguous), ragged_depth (the
-// reduction starts and ends anywhere), stage_columns (columns a staged store holds at a time) and
+// stages, cluster (1 or 2 neighbouring blocks), share_a (those are neighbours along the columns and
+// share their tile of A by multicast; else along the rows, and of B), group (rows of tiles visited
+// together), a_k_major and b_k_major (which dimension is contiguous), ragged_depth (the reduction
+// starts and ends anywhere), stage_columns (columns a staged store holds at a time) and
 // mma(accumulators, a, b, accumulate). ``Work`` says which tile is where.
 
 struct alignas(64) TensorMap { unsigned char bytes[128]; };
@@ -23,7 +24,14 @@ template <class C> struct Layout {
   static constexpr int staging = C::stages * stage_bytes;
   static constexpr int barriers = staging + C::consumers * 4 * warp_staging;
   static constexpr int table = barriers + 2 * 8 * C::stages;
-  static constexpr int threads = 128 * (C::consumers + 1);
+  static constexpr int step_m = tile_m * (C::share_a ? 1 : C::cluster);
+  static constexpr int step_n = C::tile_n * (C::share_a ? C::cluster : 1);
+  static KP_INLINE int row(int step, int rank) {
+    return step * step_m + (C::share_a ? 0 : rank * tile_m);
+  }
+  static KP_INLINE int column(int step, int rank) {
+    return step * step_n + (C::share_a ? rank * C::tile_n : 0);
+  }
 };
 
 // One output tile: where its operands are read, what it covers, which matrix it belongs to.
@@ -150,24 +158,24 @@ KP_INLINE void tile_at(int index, int tiles_m, int tiles_n, int group, int& tile
 
 // Every matrix of a batch has m x n x k. S: m, n, k, batch, a_matrices, b_matrices.
 template <class C, class S> struct DenseWork {
-  static constexpr int step_m = Layout<C>::tile_m * C::cluster;
-  static constexpr int tiles_m = (S::m + step_m - 1) / step_m;
-  static constexpr int tiles_n = (S::n + C::tile_n - 1) / C::tile_n;
+  using L = Layout<C>;
+  static constexpr int tiles_m = (S::m + L::step_m - 1) / L::step_m;
+  static constexpr int tiles_n = (S::n + L::step_n - 1) / L::step_n;
   KP_INLINE int prepare(int*) { return tiles_m * tiles_n * S::batch; }
   KP_INLINE Tile tile(int index, int rank) const {
     const int matrix = S::batch > 1 ? index / (tiles_m * tiles_n) : 0;
     int tm, tn;
     tile_at(index - matrix * tiles_m * tiles_n, tiles_m, tiles_n, C::group, tm, tn);
-    const int row = tm * step_m + rank * Layout<C>::tile_m;
+    const int row = L::row(tm, rank);
     return {row, S::a_matrices > 1 ? matrix : 0, S::b_matrices > 1 ? matrix : 0,
-            row, S::m, tn * C::tile_n, matrix, 0, S::k};
+            row, S::m, L::column(tn, rank), matrix, 0, S::k};
   }
 };
 
 // Rows of A belong to groups; ``ends[g]`` is where group g ends; B has a matrix for each group.
 template <class C, class S> struct RaggedRows {
-  static constexpr int step_m = Layout<C>::tile_m * C::cluster;
-  static constexpr int tiles_n = (S::n + C::tile_n - 1) / C::tile_n;
+  using L = Layout<C>;
+  static constexpr int tiles_n = (S::n + L::step_n - 1) / L::step_n;
   const int* ends;
   int* first;  // rows of tiles before each group, and their total
   KP_INLINE int prepare(int* table) {
@@ -177,7 +185,7 @@ template <class C, class S> struct RaggedRows {
       for (int base = 0; base < S::groups; base += 32) {
         const int g = base + threadIdx.x;
         const int end = g < S::groups ? ends[g] : 0, start = g > 0 && g < S::groups ? ends[g - 1] : 0;
-        const int own = g < S::groups ? (end - start + step_m - 1) / step_m : 0;
+        const int own = g < S::groups ? (end - start + L::step_m - 1) / L::step_m : 0;
         int sum = own;
 #pragma unroll
         for (int offset = 1; offset < 32; offset *= 2) {
@@ -202,57 +210,64 @@ template <class C, class S> struct RaggedRows {
     const int start = low > 0 ? ends[low - 1] : 0;
     int tm, tn;
     tile_at(index - first[low] * tiles_n, first[low + 1] - first[low], tiles_n, C::group, tm, tn);
-    const int row = start + tm * step_m + rank * Layout<C>::tile_m;
-    return {row, 0, low, row, ends[low], tn * C::tile_n, low, 0, S::k};
+    const int row = start + L::row(tm, rank);
+    return {row, 0, low, row, ends[low], L::column(tn, rank), low, 0, S::k};
   }
 };
 
 // The reduction belongs to groups: group g sums its own lines of A and B into its own result.
 template <class C, class S> struct RaggedDepth {
-  static constexpr int step_m = Layout<C>::tile_m * C::cluster;
-  static constexpr int tiles_m = (S::m + step_m - 1) / step_m;
-  static constexpr int tiles_n = (S::n + C::tile_n - 1) / C::tile_n;
+  using L = Layout<C>;
+  static constexpr int tiles_m = (S::m + L::step_m - 1) / L::step_m;
+  static constexpr int tiles_n = (S::n + L::step_n - 1) / L::step_n;
   const int* ends;
   KP_INLINE int prepare(int*) { return tiles_m * tiles_n * S::groups; }
   KP_INLINE Tile tile(int index, int rank) const {
     const int group = index / (tiles_m * tiles_n);
     int tm, tn;
     tile_at(index - group * tiles_m * tiles_n, tiles_m, tiles_n, C::group, tm, tn);
-    const int row = tm * step_m + rank * Layout<C>::tile_m;
-    return {row, 0, 0, row, S::m, tn * C::tile_n, group, group > 0 ? ends[group - 1] : 0,
+    const int row = L::row(tm, rank);
+    return {row, 0, 0, row, S::m, L::column(tn, rank), group, group > 0 ? ends[group - 1] : 0,
             ends[group]};
   }
 };
 
 // ---- the producer -------------------------------------------------------------------------------
+// One operand's tile: ``Lines`` rows (or columns) from ``at``. If ``Shared``, each of two blocks
+// fetches half for both: half of the lines, or of the reduction where that is the outer dimension.
+template <bool KMajor, int Lines, bool Shared>
+KP_INLINE void load_operand(unsigned target, const TensorMap* map, unsigned full, int at, int depth,
+                            int matrix, int rank) {
+  constexpr unsigned short both = 3;
+  if constexpr (KMajor && Shared) {
+    constexpr int half = Lines / 2;
+    load_box_everywhere(target + rank * half * 128, map, full, depth, at + rank * half, matrix,
+                        both);
+  } else if constexpr (KMajor) {
+    load_box(target, map, full, depth, at, matrix);
+  } else {
+#pragma unroll
+    for (int i = 0; i < Lines / 64; ++i) {
+      const unsigned block = target + i * kBlockBytes;
+      if constexpr (Shared) {
+        load_box_everywhere(block + rank * (kBlockBytes / 2), map, full, at + i * 64,
+                            depth + rank * (kDepth / 2), matrix, both);
+      } else {
+        load_box(block, map, full, at + i * 64, depth, matrix);
+      }
+    }
+  }
+}
+
 template <class C>
 KP_INLINE void load_stage(const TensorMap* map_a, const TensorMap* map_b, unsigned stage,
                           unsigned full, const Tile& tile, int depth, int rank) {
   using L = Layout<C>;
-  const unsigned b = stage + L::a_bytes;
-  if constexpr (C::a_k_major) {
-    load_box(stage, map_a, full, depth, tile.a_row, tile.a_matrix);
-  } else {
-#pragma unroll
-    for (int i = 0; i < L::tile_m / 64; ++i)
-      load_box(stage + i * kBlockBytes, map_a, full, tile.a_row + i * 64, depth, tile.a_matrix);
-  }
-  if constexpr (C::cluster == 1 && C::b_k_major) {
-    load_box(b, map_b, full, depth, tile.column, tile.b_matrix);
-  } else if constexpr (C::cluster == 1) {
-#pragma unroll
-    for (int i = 0; i < C::tile_n / 64; ++i)
-      load_box(b + i * kBlockBytes, map_b, full, tile.column + i * 64, depth, tile.b_matrix);
-  } else if constexpr (C::b_k_major) {  // each block fetches half of the columns for both
-    constexpr int half = C::tile_n / 2;
-    load_box_everywhere(b + rank * half * 128, map_b, full, depth, tile.column + rank * half,
-                        tile.b_matrix, 3);
-  } else {  // each block fetches half of the lines for both
-#pragma unroll
-    for (int i = 0; i < C::tile_n / 64; ++i)
-      load_box_everywhere(b + i * kBlockBytes + rank * (kBlockBytes / 2), map_b, full,
-                          tile.column + i * 64, depth + rank * (kDepth / 2), tile.b_matrix, 3);
-  }
+  constexpr bool pair = C::cluster == 2;
+  load_operand<C::a_k_major, L::tile_m, pair && C::share_a>(stage, map_a, full, tile.a_row, depth,
+                                                            tile.a_matrix, rank);
+  load_operand<C::b_k_major, C::tile_n, pair && !C::share_a>(
+      stage + L::a_bytes, map_b, full, tile.column, depth, tile.b_matrix, rank);
 }
 
 template <class C, class Work>

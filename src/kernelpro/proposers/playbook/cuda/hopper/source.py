@@ -41,23 +41,27 @@ class HopperProduct:
 
     def a_box(self, tile: HopperTile) -> tuple[int, int, int]:
         """Box of one copy of A, in the order of its tensor (matrix, line, contiguous)."""
-        return (1, tile.tile_m, DEPTH) if self.a_k_major else (1, DEPTH, 64)
+        shared = tile.cluster if tile.share == "a" else 1
+        return _box(tile.tile_m, shared, k_major=self.a_k_major)
 
     def b_box(self, tile: HopperTile) -> tuple[int, int, int]:
-        """Box of one copy of B (matrix, line, contiguous); a cluster shares the work."""
-        if self.b_k_major:
-            return 1, tile.tile_n // tile.cluster, DEPTH
-        return 1, DEPTH // tile.cluster, 64
+        """Box of one copy of B (matrix, line, contiguous)."""
+        shared = tile.cluster if tile.share == "b" else 1
+        return _box(tile.tile_n, shared, k_major=self.b_k_major)
 
     def blocks(self, tile: HopperTile, units: int) -> int:
         """Blocks of a grid that fills ``units`` multiprocessors, or fewer for small products."""
-        step = tile.tile_m * tile.cluster
-        columns = -(-self.n // tile.tile_n)
+        columns = -(-self.n // tile.step_n)
         if self.work == "ragged_rows":
-            rows = self.m // step + self.groups
+            rows = self.m // tile.step_m + self.groups
         else:
-            rows = -(-self.m // step) * max(1, self.groups, self.batch)
+            rows = -(-self.m // tile.step_m) * max(1, self.groups, self.batch)
         return min(units // tile.cluster, rows * columns) * tile.cluster
+
+
+def _box(lines: int, shared: int, *, k_major: bool) -> tuple[int, int, int]:
+    """Blocks that share an operand split its lines, or the reduction where that is outside."""
+    return (1, lines // shared, DEPTH) if k_major else (1, DEPTH // shared, DEPTH)
 
 
 def preamble() -> str:
@@ -83,8 +87,8 @@ def kernel(
     """
     name = product.name
     ends = [] if product.work == "dense" else ["const int* __restrict__ ends"]
-    declared = ["const __grid_constant__ TensorMap map_a", "const __grid_constant__ TensorMap map_b",
-                *ends, *parameters]  # fmt: skip
+    maps = [f"const __grid_constant__ TensorMap {side}" for side in ("map_a", "map_b")]
+    declared = [*maps, *ends, *parameters]
     cluster = f"__cluster_dims__({tile.cluster}, 1, 1) " if tile.cluster > 1 else ""
     policy = f"{_POLICIES[product.work]}<{name}_config, {name}_sizes>"
     values = ", ".join(["0", *arguments])
@@ -105,13 +109,13 @@ def _config(product: HopperProduct, tile: HopperTile) -> str:
     producer, consumer = REGISTERS[tile.consumers]
     numbers = {
         "consumers": tile.consumers, "blocks_m": tile.blocks_m, "tile_n": tile.tile_n,
-        "stages": tile.stages, "cluster": tile.cluster,
-        "group": max(1, tile.group // tile.cluster), "stage_columns": tile.stage_columns,
+        "stages": tile.stages, "cluster": tile.cluster, "stage_columns": tile.stage_columns,
+        "group": max(1, tile.group * tile.tile_m // tile.step_m),
         "producer_registers": producer, "consumer_registers": consumer,
     }  # fmt: skip
     flags = {
-        "a_k_major": product.a_k_major, "b_k_major": product.b_k_major,
-        "ragged_depth": product.work == "ragged_depth",
+        "share_a": tile.share == "a", "a_k_major": product.a_k_major,
+        "b_k_major": product.b_k_major, "ragged_depth": product.work == "ragged_depth",
     }  # fmt: skip
     call = (f"{wgmma_name(product.dtype, tile.tile_n)}<{int(not product.a_k_major)}, "
             f"{int(not product.b_k_major)}>")  # fmt: skip

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import Literal
 
 SHARED_LIMIT_BYTES = 227 * 1024
 """Shared memory a block may use on compute capability 9.0 (CUDA C++ guide, technical limits)."""
@@ -37,7 +38,9 @@ class HopperTile:
     stages: int = 4
     """Tiles of both operands in flight."""
     cluster: int = 2
-    """Blocks, along the rows, that share their tiles of B by multicast: 1 or 2."""
+    """Neighbouring blocks, 1 or 2, that share one operand's tiles by multicast."""
+    share: Literal["a", "b"] = "b"
+    """What a cluster shares: B (its blocks are neighbours along the rows) or A (the columns)."""
     group: int = 8
     """Rows of tiles visited together, so that their columns of B stay in L2."""
     stage_columns: int = 128
@@ -48,6 +51,16 @@ class HopperTile:
     def tile_m(self) -> int:
         """Rows of a tile."""
         return 64 * self.blocks_m * self.consumers
+
+    @property
+    def step_m(self) -> int:
+        """Rows that a cluster covers."""
+        return self.tile_m * (self.cluster if self.share == "b" else 1)
+
+    @property
+    def step_n(self) -> int:
+        """Columns that a cluster covers."""
+        return self.tile_n * (self.cluster if self.share == "a" else 1)
 
     @property
     def threads(self) -> int:
