@@ -17,11 +17,14 @@ TILES = {
     "128x256": WIDE,
     "128x256 alone": replace(WIDE, cluster=1),
     "128x256 direct": replace(WIDE, stage_columns=0),
+    "128x256 share A": replace(WIDE, share="a"),
     "128x128": HopperTile(tile_n=128, stages=4, stage_columns=128),
     "256x128": HopperTile(blocks_m=2, tile_n=128, stages=4, stage_columns=64),
     "192x192": HopperTile(consumers=3, tile_n=192, stages=3, stage_columns=192),
+    "192x192 share A": HopperTile(consumers=3, tile_n=192, stages=3, share="a", stage_columns=192),
     "128x192": HopperTile(tile_n=192, stages=4, stage_columns=192),
 }
+GROUPED = ["128x256", "128x256 direct", "128x256 share A", "192x192", "192x192 share A"]
 ROUNDING = {"float16": 2**-11, "bfloat16": 2**-8}
 
 
@@ -88,6 +91,8 @@ def test_half_of_a_shared_tile(b_k: bool) -> None:
     """192 columns shared by two blocks: 96 rows each, or 32 lines each."""
     tile = HopperTile(tile_n=192, stages=3, stage_columns=64)
     dense(640, 1344, 256, a_k=False, b_k=b_k, tile=tile)
+    tall = HopperTile(consumers=3, tile_n=192, stages=3, share="a", stage_columns=64)
+    dense(640, 1344, 256, a_k=b_k, b_k=False, tile=tall)
 
 
 @pytest.mark.gpu
@@ -126,7 +131,7 @@ COUNTS = [0, 130, 1, 0, 700, 256, 64, 0, 17, 385, 0]
 
 
 @pytest.mark.gpu
-@pytest.mark.parametrize("name", ["128x256", "128x256 direct", "128x128", "192x192"])
+@pytest.mark.parametrize("name", GROUPED)
 def test_groups_of_rows(name: str) -> None:
     total, groups = sum(COUNTS), len(COUNTS)
     tile = TILES[name].fitted(groups)
@@ -146,7 +151,7 @@ def test_groups_of_rows(name: str) -> None:
 
 
 @pytest.mark.gpu
-@pytest.mark.parametrize("name", ["128x256", "128x256 direct", "128x128", "192x192"])
+@pytest.mark.parametrize("name", GROUPED)
 def test_groups_of_the_reduction(name: str) -> None:
     """Neighbouring groups hold infinities: nothing of them may leak into a result."""
     total, groups, m, n = sum(COUNTS), len(COUNTS), 328, 456

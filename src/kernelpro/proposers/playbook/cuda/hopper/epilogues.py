@@ -14,7 +14,7 @@ from kernelpro.proposers.playbook.cuda.hopper.source import HopperProduct
 
 Activation = Literal["none", "relu", "gelu", "gelu_tanh", "silu"]
 _CALLS: dict[Activation, str] = {
-    "none": "{0}", "relu": "nan_max({0}, 0.0f)", "gelu": "gelu_of({0})",
+    "none": "{0}", "relu": "nan_max({0}, 0.0f)", "gelu": "fast_gelu({0})",
     "gelu_tanh": "fast_gelu_tanh({0})", "silu": "({0} * fast_sigmoid({0}))",
 }  # fmt: skip
 

@@ -70,11 +70,13 @@ KP_INLINE void barrier_expect(unsigned barrier, int bytes) {
 KP_INLINE void barrier_arrive(unsigned barrier) {
   asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory");
 }
+// Nothing written is handed over here, only the right to overwrite. An arrive with .release.cluster
+// would put a MEMBAR.ALL.GPU in front of each, which on an H200 cost a third of the throughput.
 KP_INLINE void barrier_arrive_at(unsigned barrier, int block) {
   asm volatile(
       "{\n.reg .b32 remote;\n"
       "mapa.shared::cluster.u32 remote, %0, %1;\n"
-      "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [remote];\n}"
+      "mbarrier.arrive.shared::cluster.b64 _, [remote];\n}"
       ::"r"(barrier), "r"(block) : "memory");
 }
 KP_INLINE void cluster_sync() {
