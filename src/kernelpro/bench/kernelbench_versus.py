@@ -21,7 +21,7 @@ from kernelpro.bench.kernelbench_record import Versus
 from kernelpro.evaluation.compare import contract_violation
 from kernelpro.evaluation.expectation import Drawer
 from kernelpro.evaluation.parameters import match_state
-from kernelpro.evaluation.referee import prepare
+from kernelpro.evaluation.prepare import prepare
 from kernelpro.evaluation.reference import Reference
 from kernelpro.evaluation.statistics import Estimate
 from kernelpro.evaluation.structure import Flat, to_tensor
