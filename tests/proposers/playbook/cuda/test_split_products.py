@@ -45,7 +45,7 @@ def _models(case: tuple[str, str, str], knobs: CudaKnobs) -> tuple[object, objec
         cuda_body(plan, knobs, number=i, units=132, precision="strict")
         for i, plan in enumerate(plans)
     ]
-    assert "gemm_split<" in bodies[0].setup
+    assert ("gemm_wgmma<" if knobs.matmul == "split_wgmma" else "gemm_split<") in bodies[0].setup
     source = candidate_source(given, plans, bodies, "emulated").replace("t.is_cuda and", "")
     namespace: dict[str, object] = {"__name__": "candidate"}
     exec(compile(source, "candidate.py", "exec"), namespace)
@@ -69,6 +69,37 @@ def test_emulated(name: str, chunk: int) -> None:
         want = reference(*[x.double() for x in given])  # type: ignore[operator, attr-defined]
     error = (got.double() - want).abs().max() / want.abs().max()
     assert error < 1e-6
+
+
+HOPPER_CASES = {
+    "linear": ("return F.relu(self.l(x)) * 2", "x = torch.randn(300, 128)",
+               "self.l = nn.Linear(128, 132)"),
+    "columns_of_b": ("return x @ y + 1", "x = torch.randn(10, 64); y = torch.randn(64, 130)",
+                     "pass"),
+}  # fmt: skip
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("emulated")
+@pytest.mark.parametrize("name", HOPPER_CASES)
+def test_emulated_warpgroups(name: str) -> None:
+    """More tiles in depth than stages, rows and columns beyond the edges."""
+    candidate, reference, given = _models(HOPPER_CASES[name], CudaKnobs(matmul="split_wgmma"))
+    with torch.no_grad():
+        got = candidate(*given)  # type: ignore[operator]
+        want = reference(*[x.double() for x in given])  # type: ignore[operator, attr-defined]
+    error = (got.double() - want).abs().max() / want.abs().max()
+    assert error < 1e-6
+
+
+def test_warpgroups_leave_other_layouts_to_warps() -> None:
+    for name in ("odd_sizes", "columns", "batched"):
+        forward, inputs, init = CASES[name]
+        plan = make_plan(export_graphs(problem(forward, inputs, init))[0])
+        knobs = dataclasses.replace(SMALL, matmul="split_wgmma")
+        body = cuda_body(plan, knobs, number=0, units=132, precision="strict")
+        assert "gemm_split<" in body.setup
+        assert "gemm_wgmma<" not in body.setup
 
 
 @pytest.mark.slow

@@ -25,7 +25,9 @@ SPLIT: dict[str, Any] = {
 }  # fmt: skip
 """Float32 as three TF32 products; the best of eight settings on an H200
 (``benchmarks/playbook_matmul.py``)."""
-OWN_PRODUCTS = ("simt", "split_tf32", "tensor")
+HOPPER = (9, 0)
+"""The one compute capability with wgmma."""
+OWN_PRODUCTS = ("simt", "split_tf32", "split_wgmma", "tensor")
 UNIT_STEP, LEAST_UNITS = 0.25, 0.5
 """Chosen. Below half of the SMs bandwidth falls; the largest block keeps an SM full by itself."""
 GROUPINGS: tuple[Grouping, ...] = ("single", "vertical", "full")
@@ -79,7 +81,7 @@ class CudaBackend:
             {"register_words": 64}, {"split": 0}, {"online": True},
         ]  # fmt: skip
         if task.products:
-            habits += [{"matmul": "simt"}, SPLIT]
+            habits += [{"matmul": "simt"}, _split(task)]
         return few_habits(plain, habits)
 
     def grouping(self, knobs: CudaKnobs) -> Grouping:
@@ -109,6 +111,11 @@ class CudaBackend:
                 yield Variant(changed, title, f"After {outcome.status.value}.")
 
 
+def _split(task: Task) -> dict[str, Any]:
+    """Settings of a float32 product on this device's tensor cores."""
+    return SPLIT | {"matmul": "split_wgmma"} if task.device.capability == HOPPER else SPLIT
+
+
 def _products(best: CudaKnobs, task: Task) -> Iterator[Variant]:
     """Starting points for problems with matrix products."""
     precision = task.problem.precision
@@ -122,7 +129,7 @@ def _products(best: CudaKnobs, task: Task) -> Iterator[Variant]:
                       "own tensor-core product with the epilogue in registers",
                       "Sums never reach memory before the epilogue.")  # fmt: skip
     yield Variant(best, "library product, one fused kernel after it", after)
-    yield Variant(replace(best, **SPLIT),
+    yield Variant(replace(best, **_split(task)),
                   "own float32 product on tensor cores, three TF32 products for one",
                   "Both parts of each operand keep float32 accuracy at the tensor cores' rate; the "
                   "epilogue follows in registers.")  # fmt: skip
@@ -173,7 +180,7 @@ def _tensor(k: CudaKnobs, task: Task) -> CudaKnobs | None:
     if not task.products:
         return None
     if task.problem.precision == "strict":
-        return replace(k, **SPLIT)
+        return replace(k, **_split(task))
     return replace(k, matmul="tensor", tile_k=TENSOR_TILE_K)
 
 
