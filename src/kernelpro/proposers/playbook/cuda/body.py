@@ -26,6 +26,7 @@ PACK_BYTES = 16
 """Widest access of one thread: one 128-bit transaction."""
 
 WORD_BYTES = 4
+"""What packs are sized for: float32 (and a bank of shared memory)."""
 
 
 class Body:
@@ -290,7 +291,7 @@ def choose_lanes(kernel: Kernel, buffers: dict[str, Buffer], limit: int) -> int:
     packed = [a for a in accesses if a.strides and a.strides[inner] == 1]
     if not packed:
         return 1
-    sizes = {_itemsize(buffers[a.buffer]) for a in packed}
+    sizes = {itemsize(buffers[a.buffer]) for a in packed}
     widest = max((s for s in sizes if s <= WORD_BYTES), default=min(sizes))
     lanes = min(limit, PACK_BYTES // widest, 8)
     while lanes > 1 and not _fits(kernel, packed, lanes, inner):
@@ -315,7 +316,8 @@ _ITEMSIZE = {
 }  # fmt: skip
 
 
-def _itemsize(buffer: Buffer) -> int:
+def itemsize(buffer: Buffer) -> int:
+    """Bytes of one element."""
     return _ITEMSIZE[buffer.dtype]
 
 

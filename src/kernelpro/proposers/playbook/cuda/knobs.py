@@ -24,6 +24,8 @@ class CudaKnobs:
     power where memory is the limit."""
     stream: bool = False
     """Evict-first loads and stores."""
+    staged: bool = True
+    """Permuted reads through tiles in shared memory."""
     fast_math: bool = False
     """Special-function-unit approximations for float32 (error near 1e-6)."""
     row_threads: int = 0

@@ -13,6 +13,7 @@ from kernelpro.proposers.playbook.cuda.knobs import CudaKnobs
 from kernelpro.proposers.playbook.cuda.matmul import TEMPLATES, emit_matmul, supports
 from kernelpro.proposers.playbook.cuda.reduction import emit_reduction
 from kernelpro.proposers.playbook.cuda.scan import emit_scan
+from kernelpro.proposers.playbook.cuda.transposed import emit_transposed, find_crossing
 from kernelpro.proposers.playbook.plan.ir import (
     Kernel,
     MatmulKernel,
@@ -76,6 +77,9 @@ class _Unit:
 
     def emit(self, kernel: Kernel) -> Emitted:
         """Text of one kernel."""
+        crossing = find_crossing(kernel, self.plan.buffers) if self.knobs.staged else None
+        if crossing is not None:
+            return emit_transposed(kernel, self.plan.buffers, self.knobs, crossing)
         reducing = any(axis.reduced for axis in kernel.axes)
         emitter = emit_reduction if reducing else emit_elementwise
         return emitter(kernel, self.plan.buffers, self.knobs, self.units)

@@ -75,10 +75,12 @@ class CudaBackend:
 
     def drafts(self, task: Task) -> Iterator[CudaKnobs]:
         """Scalar accesses, a kernel per operator, rows read again; few good habits."""
-        plain = CudaKnobs(lanes=1, register_words=0, split=1, online=False, grouping="single")
+        plain = CudaKnobs(lanes=1, register_words=0, split=1, online=False, staged=False,
+                          grouping="single")  # fmt: skip
         habits: list[dict[str, object]] = [
             {"grouping": "full"}, {"lanes": 8}, {"unroll": 4}, {"stream": True},
             {"register_words": 64}, {"split": 0}, {"online": True},
+            {"staged": True},
         ]  # fmt: skip
         if task.products:
             habits += [{"matmul": "simt"}, _split(task)]
@@ -230,7 +232,7 @@ def _grid(k: CudaKnobs, task: Task, *, larger: bool) -> CudaKnobs | None:
 _MOVES: dict[str, Callable[[CudaKnobs, Task], CudaKnobs | None]] = {
     "fuse_elementwise": lambda k, _: _group(k, 1), "fuse_kernels": lambda k, _: _group(k, 1),
     "avoid_temporaries": lambda k, _: _group(k, 1), "split_kernels": lambda k, _: _group(k, -1),
-    "fuse_epilogue": _own, "own_matmul": _own, "use_tensor_cores": _tensor,
+    "fuse_epilogue": _own, "own_matmul": _own, "use_tensor_cores": _tensor, "use_wgmma": _tensor,
     "library_half": _library_half,
     "library_matmul": lambda k, t: replace(k, matmul="library") if t.products else None,
     "vectorize_loads": lambda k, _: replace(k, lanes=8),
@@ -253,6 +255,9 @@ _MOVES: dict[str, Callable[[CudaKnobs, Task], CudaKnobs | None]] = {
     "approximate_math": lambda k, _: replace(k, fast_math=True),
     "vector_math": lambda k, _: replace(k, fast_math=True),
     "reduce_passes": _registers, "single_pass": _registers,
+    "two_pass": lambda k, _: replace(k, online=False),
+    "coalesce_loads": lambda k, _: replace(k, staged=True),
+    "stage_in_shared": lambda k, _: replace(k, staged=True),
     "reduce_registers": lambda k, _: replace(
         k, register_words=k.register_words // 2, unroll=max(1, k.unroll // 2)),
     "bigger_grid": lambda k, t: _grid(k, t, larger=True),
