@@ -6,6 +6,9 @@ from dataclasses import dataclass
 
 from kernelpro.proposers.playbook.plan.planner import Grouping
 
+OWN_PRODUCTS = ("simt", "split_tf32", "split_wgmma", "tensor")
+"""Settings of ``matmul`` under which products and their epilogues are kernels of ours."""
+
 
 @dataclass(frozen=True, slots=True)
 class CudaKnobs:
@@ -54,5 +57,7 @@ class CudaKnobs:
     """Split products: depth that the tensor cores sum up before float32 adders take over."""
     resident_blocks: int = 1
     """Split products: blocks per SM that registers must suffice for."""
+    graph: bool = False
+    """Replay the launches as one CUDA graph, on copies of the inputs (see ``replay``)."""
     grouping: Grouping = "full"
     """Fusion: ``full``, ``vertical`` or ``single`` (see ``plan``)."""

@@ -147,22 +147,26 @@ def _fill(body: _Tiled, load: int) -> list[str]:
     size, inner_size = kernel.axes[crossing.axis].size, kernel.axes[body.inner].size
     width = _width(kernel, access, crossing.axis, itemsize(body.buffers[access.buffer]))
     stream = "true" if body.stream else "false"
-    per_line = tile // width
+    per_line, count = tile // width, tile * tile // width
     index = body.index_type()
-    inside = [
-        f"const int line = unit / {per_line}, part = unit % {per_line} * {width};",
+    place = f"const int line = unit / {per_line}, part = unit % {per_line} * {width};"
+    fetch = [
+        place,
         f"const {index} c{body.inner} = first_inner + line, c{crossing.axis} = first_cross + part;",
-        f"if (c{body.inner} < {inner_size} && c{crossing.axis} < {size}) {{",
-        f"  {kind} pack[{width}];",
+        f"if (c{body.inner} < {inner_size} && c{crossing.axis} < {size})",
         f"  load_pack<{kind}, {width}, {stream}>"
-        f"({pointer(access.buffer)} + ({body.address(access)}), pack);",
-        "#pragma unroll",
-        f"  for (int i = 0; i < {width}; ++i) tile{load}[line][part + i] = pack[i];",
-        "}",
+        f"({pointer(access.buffer)} + ({body.address(access)}), pack{load}[step]);",
     ]
-    return [
+    deposit = [
+        place,
+        "#pragma unroll",
+        f"for (int i = 0; i < {width}; ++i) tile{load}[line][part + i] = pack{load}[step][i];",
+    ]
+    return [  # two loops, so that all reads of a thread are in flight together
         f"__shared__ {kind} tile{load}[{tile}][{tile + 1}];",
-        *_units(tile * tile // width, inside),
+        f"{kind} pack{load}[{math.ceil(count / THREADS)}][{width}] = {{}};",
+        *_units(count, fetch),
+        *_units(count, deposit),
     ]
 
 

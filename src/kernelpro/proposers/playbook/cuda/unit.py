@@ -9,7 +9,7 @@ from typing import Literal
 from kernelpro.proposers.playbook.candidate import Body, allocation, aten_text, text_literal
 from kernelpro.proposers.playbook.cuda.elementwise import emit_elementwise
 from kernelpro.proposers.playbook.cuda.emitted import Emitted
-from kernelpro.proposers.playbook.cuda.knobs import CudaKnobs
+from kernelpro.proposers.playbook.cuda.knobs import OWN_PRODUCTS, CudaKnobs
 from kernelpro.proposers.playbook.cuda.matmul import TEMPLATES, emit_matmul, supports
 from kernelpro.proposers.playbook.cuda.reduction import emit_reduction
 from kernelpro.proposers.playbook.cuda.scan import emit_scan
@@ -20,6 +20,7 @@ from kernelpro.proposers.playbook.plan.ir import (
     Plan,
     ScanKernel,
 )  # fmt: skip
+from kernelpro.proposers.playbook.replay import worthwhile
 from kernelpro.schema.problem import Precision
 
 Method = Literal["library", "library_half", "simt", "tf32", "split", "wgmma", "half"]
@@ -40,6 +41,7 @@ def cuda_body(
     return Body(
         setup=writer.setup(), statements=writer.statements,
         device_check="t.is_cuda and t.data_ptr() % 16 == 0",
+        replay=knobs.graph and worthwhile(plan, own_products=knobs.matmul in OWN_PRODUCTS),
     )  # fmt: skip
 
 

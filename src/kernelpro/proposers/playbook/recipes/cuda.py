@@ -8,11 +8,12 @@ from dataclasses import replace
 from typing import Any
 
 from kernelpro.proposers.playbook.candidate import Body
-from kernelpro.proposers.playbook.cuda.knobs import CudaKnobs
+from kernelpro.proposers.playbook.cuda.knobs import OWN_PRODUCTS, CudaKnobs
 from kernelpro.proposers.playbook.cuda.unit import cuda_body
 from kernelpro.proposers.playbook.plan.ir import Kernel, Plan
 from kernelpro.proposers.playbook.plan.planner import Grouping
 from kernelpro.proposers.playbook.recipes.base import Task, Variant, few_habits
+from kernelpro.proposers.playbook.replay import worthwhile
 from kernelpro.schema.outcome import Outcome, Status
 
 MAX_THREADS = 1024
@@ -27,7 +28,6 @@ SPLIT: dict[str, Any] = {
 (``benchmarks/playbook_matmul.py``)."""
 HOPPER = (9, 0)
 """The one compute capability with wgmma."""
-OWN_PRODUCTS = ("simt", "split_tf32", "split_wgmma", "tensor")
 UNIT_STEP, LEAST_UNITS = 0.25, 0.5
 """Chosen. Below half of the SMs bandwidth falls; the largest block keeps an SM full by itself."""
 GROUPINGS: tuple[Grouping, ...] = ("single", "vertical", "full")
@@ -142,6 +142,8 @@ def _products(best: CudaKnobs, task: Task) -> Iterator[Variant]:
 
 def _repairs(knobs: CudaKnobs, status: Status) -> Iterator[tuple[str, CudaKnobs]]:
     plain = CudaKnobs(grouping=knobs.grouping)
+    if knobs.graph:
+        yield "launches instead of a CUDA graph", replace(knobs, graph=False)
     if status is Status.WRONG_RESULT:
         yield "accurate mathematics", replace(knobs, fast_math=False)
         yield "float32 products", replace(knobs, fast_math=False, matmul="library")
@@ -263,6 +265,9 @@ _MOVES: dict[str, Callable[[CudaKnobs, Task], CudaKnobs | None]] = {
     "bigger_grid": lambda k, t: _grid(k, t, larger=True),
     "split_k": lambda k, t: _grid(k, t, larger=True),
     "smaller_grid": lambda k, t: _grid(k, t, larger=False),
+    "cuda_graph": lambda k, t: replace(k, graph=True)
+    if any(worthwhile(plan, own_products=k.matmul in OWN_PRODUCTS)
+           for plan in t.plans(k.grouping)) else None,
     "larger_tile": lambda k, t: _tile(k, t, larger=True),
     "smaller_tile": lambda k, t: _tile(k, t, larger=False),
 }  # fmt: skip
