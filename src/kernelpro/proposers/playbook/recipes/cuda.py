@@ -130,14 +130,26 @@ def _products(best: CudaKnobs, task: Task) -> Iterator[Variant]:
         yield Variant(replace(best, matmul="tensor", tile_k=TENSOR_TILE_K),
                       "own tensor-core product with the epilogue in registers",
                       "Sums never reach memory before the epilogue.")  # fmt: skip
-    yield Variant(best, "library product, one fused kernel after it", after)
-    yield Variant(replace(best, **_split(task)),
-                  "own float32 product on tensor cores, three TF32 products for one",
-                  "Both parts of each operand keep float32 accuracy at the tensor cores' rate; the "
-                  "epilogue follows in registers.")  # fmt: skip
+    library = Variant(best, "library product, one fused kernel after it", after)
+    if precision != "strict":
+        yield library
+    else:
+        split = Variant(
+            replace(best, **_split(task)),
+            "own float32 product on tensor cores, three TF32 products for one",
+            "Both parts of each operand keep float32 accuracy at the tensor cores' rate; the "
+            "epilogue follows in registers.",
+        )
+        yield from (split, library) if _fills(task) else (library, split)
     yield Variant(replace(best, matmul="simt"),
                   "own float32 product with the epilogue in registers",
                   "Sums never reach memory before the epilogue.")  # fmt: skip
+
+
+def _fills(task: Task) -> bool:
+    """True if every product has a tile of results for each multiprocessor."""
+    tile = SPLIT["tile_m"] * SPLIT["tile_n"]
+    return all(p.batch * p.m * p.n >= tile * task.device.units for p in task.products)
 
 
 def _repairs(knobs: CudaKnobs, status: Status) -> Iterator[tuple[str, CudaKnobs]]:
