@@ -183,11 +183,12 @@ def cutlass() -> Check:
     root = nvcc.find_cutlass()
     if root is not None and (root / "include" / "cute" / "tensor.hpp").exists():
         return ok("CUTLASS headers", str(root / "include"))
-    chosen = os.environ.get("CUTLASS_PATH")
+    chosen = [f"{name}={os.environ[name]}" for name in nvcc.CUTLASS_VARIABLES
+              if os.environ.get(name)]  # fmt: skip
     return Check(
         name="CUTLASS headers", status="unusable" if chosen else "missing",
-        detail=f"CUTLASS_PATH={chosen} has no include/cute" if chosen else "not found",
-        remedy="pip install --no-deps nvidia-cutlass, or set CUTLASS_PATH to a checkout",
+        detail=f"{chosen[0]} has no include/cute" if chosen else "not found",
+        remedy="pip install --no-deps nvidia-cutlass, or set CUTLASS_HOME to a checkout",
         needed_for="CuTe and CUTLASS kernels",
     )  # fmt: skip
 

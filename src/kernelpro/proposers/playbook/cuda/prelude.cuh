@@ -125,6 +125,15 @@ KP_INLINE float fast_tanh(float x) {
 KP_INLINE float fast_gelu_tanh(float x) {
   return 0.5f * x * (1.0f + fast_tanh(0.79788456080286536f * (x + 0.044715f * x * x * x)));
 }
+// 1 - erf by Abramowitz and Stegun 7.1.26 (absolute error 1.5e-7), without erff's branches.
+KP_INLINE float fast_gelu(float x) {
+  const float a = fminf(fabsf(x), 12.0f), z = a * 0.70710678118654752f;
+  const float t = __fdividef(1.0f, fmaf(0.3275911f, z, 1.0f));
+  float p = fmaf(1.061405429f, t, -1.453152027f);
+  p = fmaf(fmaf(fmaf(p, t, 1.421413741f), t, -0.284496736f), t, 0.254829592f);
+  const float half = 0.5f * a * (p * t * __expf(-z * z));
+  return x < 0.0f ? -half : x - half;
+}
 KP_INLINE float fast_mish(float x) {
   const float e = __expf(fminf(x, 20.0f));
   const float n = e * (e + 2.0f);
