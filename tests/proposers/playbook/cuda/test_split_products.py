@@ -197,9 +197,9 @@ LITTLE = ("return torch.relu(x @ y)", "x = torch.randn(64, 256); y = torch.randn
 @pytest.mark.parametrize(
     ("case", "precision", "capability", "order"),
     [
-        (LARGE, "strict", (9, 0), ["split_wgmma", "library", "simt"]),
+        (LARGE, "strict", (9, 0), ["split_tf32", "split_wgmma", "library", "simt"]),
         (LARGE, "strict", (8, 0), ["split_tf32", "library", "simt"]),
-        (LITTLE, "strict", (9, 0), ["library", "split_wgmma", "simt"]),
+        (LITTLE, "strict", (9, 0), ["library", "split_tf32", "split_wgmma", "simt"]),
         (LARGE, "tf32", (9, 0), ["tensor", "library", "simt"]),
     ],
 )
@@ -208,14 +208,16 @@ def test_who_multiplies_first(
 ) -> None:
     task = _task(*case, precision, capability)
     tried = [variant.knobs.matmul for variant in CudaBackend().initial(task)]
-    assert tried[:3] == order
+    assert tried[: len(order)] == order
 
 
 def test_moves_to_tensor_cores_and_back() -> None:
     task, move = _task(*LARGE, "strict", (9, 0)), CudaBackend().move
-    split = move("use_tensor_cores", CudaKnobs(), task)
+    split, groups = (move(name, CudaKnobs(), task) for name in ("use_tensor_cores", "use_wgmma"))
     assert isinstance(split, CudaKnobs)
-    assert split.matmul == "split_wgmma"
+    assert isinstance(groups, CudaKnobs)
+    assert (split.matmul, groups.matmul) == ("split_tf32", "split_wgmma")
+    assert move("use_wgmma", CudaKnobs(), _task(*LARGE, "strict", (8, 0))) is None
     assert move("use_tensor_cores", split, task) is None
     back = move("own_matmul", split, task)
     assert isinstance(back, CudaKnobs)

@@ -83,7 +83,7 @@ class CudaBackend:
             {"staged": True},
         ]  # fmt: skip
         if task.products:
-            habits += [{"matmul": "simt"}, _split(task)]
+            habits += [{"matmul": "simt"}, SPLIT]
         return few_habits(plain, habits)
 
     def grouping(self, knobs: CudaKnobs) -> Grouping:
@@ -113,9 +113,12 @@ class CudaBackend:
                 yield Variant(changed, title, f"After {outcome.status.value}.")
 
 
-def _split(task: Task) -> dict[str, Any]:
-    """Settings of a float32 product on this device's tensor cores."""
-    return SPLIT | {"matmul": "split_wgmma"} if task.device.capability == HOPPER else SPLIT
+def _warpgroups(k: CudaKnobs, task: Task) -> CudaKnobs | None:
+    """Strict products by Hopper's warpgroups."""
+    strict = task.products and task.problem.precision == "strict"
+    if not strict or task.device.capability != HOPPER:
+        return None
+    return replace(k, **SPLIT | {"matmul": "split_wgmma"})
 
 
 def _products(best: CudaKnobs, task: Task) -> Iterator[Variant]:
@@ -134,13 +137,16 @@ def _products(best: CudaKnobs, task: Task) -> Iterator[Variant]:
     if precision != "strict":
         yield library
     else:
-        split = Variant(
-            replace(best, **_split(task)),
-            "own float32 product on tensor cores, three TF32 products for one",
+        title = "own float32 product on tensor cores, three TF32 products for one"
+        why = (
             "Both parts of each operand keep float32 accuracy at the tensor cores' rate; the "
-            "epilogue follows in registers.",
+            "epilogue follows in registers."
         )
-        yield from (split, library) if _fills(task) else (library, split)
+        own = [Variant(replace(best, **SPLIT), title, why)]
+        groups = _warpgroups(best, task)
+        if groups is not None:
+            own.append(Variant(groups, f"{title}, by warpgroups", why))
+        yield from (*own, library) if _fills(task) else (library, *own)
     yield Variant(replace(best, matmul="simt"),
                   "own float32 product with the epilogue in registers",
                   "Sums never reach memory before the epilogue.")  # fmt: skip
@@ -156,6 +162,8 @@ def _repairs(knobs: CudaKnobs, status: Status) -> Iterator[tuple[str, CudaKnobs]
     plain = CudaKnobs(grouping=knobs.grouping)
     if knobs.graph:
         yield "launches instead of a CUDA graph", replace(knobs, graph=False)
+    if knobs.matmul == "split_wgmma":
+        yield "warps instead of warpgroups", replace(knobs, matmul="split_tf32")
     if status is Status.WRONG_RESULT:
         yield "accurate mathematics", replace(knobs, fast_math=False)
         yield "float32 products", replace(knobs, fast_math=False, matmul="library")
@@ -196,7 +204,7 @@ def _tensor(k: CudaKnobs, task: Task) -> CudaKnobs | None:
     if not task.products:
         return None
     if task.problem.precision == "strict":
-        return replace(k, **_split(task))
+        return replace(k, **SPLIT)
     return replace(k, matmul="tensor", tile_k=TENSOR_TILE_K)
 
 
@@ -246,7 +254,8 @@ def _grid(k: CudaKnobs, task: Task, *, larger: bool) -> CudaKnobs | None:
 _MOVES: dict[str, Callable[[CudaKnobs, Task], CudaKnobs | None]] = {
     "fuse_elementwise": lambda k, _: _group(k, 1), "fuse_kernels": lambda k, _: _group(k, 1),
     "avoid_temporaries": lambda k, _: _group(k, 1), "split_kernels": lambda k, _: _group(k, -1),
-    "fuse_epilogue": _own, "own_matmul": _own, "use_tensor_cores": _tensor, "use_wgmma": _tensor,
+    "fuse_epilogue": _own, "own_matmul": _own, "use_tensor_cores": _tensor,
+    "use_wgmma": _warpgroups,
     "library_half": _library_half,
     "library_matmul": lambda k, t: replace(k, matmul="library") if t.products else None,
     "vectorize_loads": lambda k, _: replace(k, lanes=8),
