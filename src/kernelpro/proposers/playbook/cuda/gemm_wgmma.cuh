@@ -28,7 +28,8 @@ KP_INLINE void barrier_arrive(unsigned barrier) {
 }
 KP_INLINE void barrier_wait(unsigned barrier, int parity) {
   unsigned done = 0;
-  while (done == 0) {
+#pragma unroll 1
+  for (int tries = 1 << 22; done == 0 && tries > 0; --tries) {  // a lost signal must not hang
     asm volatile(
         "{\n.reg .pred p;\n"
         "mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2;\n"
