@@ -92,7 +92,8 @@ def run(program: Path, tool: str, source: str, build_root: Path, job: Mapping[st
     log = given.scratch / f"{tool}.log"
     command = [
         str(program), "--tool", tool, "--target-processes", "all",
-        "--error-exitcode", str(ERROR_EXIT), "--print-limit", "5", "--log-file", str(log), *_quiet(tool), *given.command,
+        "--error-exitcode", str(ERROR_EXIT), "--print-limit", "5", "--log-file", str(log),
+        *_quiet(tool), *given.command,
     ]  # fmt: skip
     try:
         given.give(source, build_root, job)
