@@ -40,7 +40,6 @@ VERSIONS: dict[str, CudaKnobs] = {
     "library, fused epilogue": CudaKnobs(),
     "simt": CudaKnobs(matmul="simt"),
     "split": SPLIT_KNOBS,
-    "split, warpgroups": replace(SPLIT_KNOBS, matmul="split_wgmma"),
     "split k32 chunk8 x2": replace(SPLIT_KNOBS, resident_blocks=2, chunk_k=8, stages=3),
 }
 SOURCE = '''

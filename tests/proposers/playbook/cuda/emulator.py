@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from tests.proposers.playbook.cuda.emulated_hopper import HOPPER, HOPPER_FUNCTIONS
 
 HEADER = r"""
 #include <barrier>
@@ -56,9 +55,6 @@ template <class T> T __shfl_up_sync(unsigned, T v, int d) {
 template <class T> T __shfl_xor_sync(unsigned, T v, int mask, int = 32) {
   return shuffle(v, int(threadIdx.x) ^ mask);
 }
-template <class T> T __shfl_sync(unsigned, T v, int from) {
-  return shuffle(v, int(threadIdx.x) / 32 * 32 + from);
-}
 template <class T> T __shfl_down_sync(unsigned, T v, int d, int = 32) {
   return shuffle(v, int(threadIdx.x % 32) + d < 32 ? int(threadIdx.x) + d : -1);
 }
@@ -91,7 +87,6 @@ template <int Pending> void wait_async() {}
 static unsigned to_tf32(float v) { return (bits<unsigned>(v) + 0x1000u) & ~0x1fffu; }
 struct Warp { std::barrier<> meeting{32}; };
 static Warp warp_meeting[32];
-#define __syncwarp meet_warp
 static void meet_warp() { warp_meeting[threadIdx.x / 32].meeting.arrive_and_wait(); }
 static const float* row_of[1024];
 static void load_words(float (&r)[4], const float* shared) {
@@ -151,7 +146,7 @@ CONVERSIONS = {
 }
 """Functions of the prelude that are PTX, in C++."""
 REPLACED = ("copy_async", "commit_async", "wait_async", "to_tf32", "load_words", "mma_tf32",
-            "nan_max", "nan_min", *HOPPER_FUNCTIONS)  # fmt: skip
+            "nan_max", "nan_min")  # fmt: skip
 """Functions of PTX that the header above has instead, or the prelude itself in general form."""
 
 
@@ -160,8 +155,7 @@ class EmulatedModule:
 
     def __init__(self, source: str, folder: Path) -> None:
         self._names = re.findall(r"__launch_bounds__\([^)]*\)\s+(\w+)\(", source)
-        hopper = HOPPER if "wgmma" in source else ""
-        text = HEADER + hopper + _portable(source) + FOOTER
+        text = HEADER + _portable(source) + FOOTER
         for name in self._names:
             text += _entry(name, source)
         path = folder / f"emulated_{abs(hash(source))}.cpp"
@@ -204,9 +198,7 @@ def _portable(source: str) -> str:
     for name in REPLACED:
         head = rf"^(template <[^>\n]*> )?KP_INLINE \w+ {name}\([^{{]*\) \{{"
         pattern = rf"{head}(.*\}}\n|\n(.*\n)*?\}}\n)"
-        source = re.sub(
-            pattern, lambda m: "" if "asm" in m[0] or "__cvta" in m[0] else m[0], source, flags=re.M
-        )
+        source = re.sub(pattern, lambda m: "" if "asm" in m[0] else m[0], source, flags=re.M)
     return re.sub(r"extern __shared__ \S+ ([\w ]+) shared\[\];",
                   r"\1* shared = reinterpret_cast<\1*>(dynamic_shared);", source)  # fmt: skip
 

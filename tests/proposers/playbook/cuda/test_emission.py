@@ -39,10 +39,7 @@ def test_compiles(case: Case, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     assert not all(isinstance(step, AtenCall) for step in plan.steps), plan.coverage.library
     knobs = CudaKnobs(matmul="simt")
     tensor = "split_tf32" if case.precision == "strict" else "tensor"
-    hopper = os.environ["KERNELPRO_CUDA_ARCH"] == "sm_90a"
-    product = "split_wgmma" if hopper and case.precision == "strict" else "simt"
-    warpgroups = dataclasses.replace(knobs, matmul=product, register_words=0)
-    for setting in (knobs, warpgroups, dataclasses.replace(knobs, lanes=1, split=3, matmul=tensor)):
+    for setting in (knobs, dataclasses.replace(knobs, lanes=1, split=3, matmul=tensor)):
         body = cuda_body(plan, setting, number=0, units=132, precision=problem.precision)
         scope: dict[str, object] = {}
         exec(body.setup.split("\n_cuda_0 = ")[0], scope)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from kernelpro.proposers.playbook.plan.planner import Grouping
 
-OWN_PRODUCTS = ("simt", "split_tf32", "split_wgmma", "tensor")
+OWN_PRODUCTS = ("simt", "split_tf32", "tensor")
 """Settings of ``matmul`` under which products and their epilogues are kernels of ours."""
 
 
@@ -45,8 +45,7 @@ class CudaKnobs:
     """Blocks per row for long reductions; 0 = as many as fill the GPU, 1 = never split."""
     matmul: str = "library"
     """Who multiplies: ``library``, ``library_half`` (bfloat16 operands), ``simt``, ``tensor`` (TF32
-    or half, as the problem allows) ``split_tf32`` (float32 as three TF32 products) or
-    ``split_wgmma`` (the same by Hopper's warpgroup instructions)."""
+    or half, as the problem allows) ``split_tf32`` (float32 as three TF32 products)."""
     tile_m: int = 128
     tile_n: int = 128
     tile_k: int = 16

@@ -1,7 +1,7 @@
 """Own matrix products with the epilogue fused into the registers that hold the sums.
 
 Strict float32 runs on the CUDA cores (``simt``), or on the tensor cores as three TF32 products
-that together keep its accuracy (``split``; on Hopper by warpgroups: ``wgmma``). TF32 and half
+that together keep its accuracy (``split``). TF32 and half
 precision run there where the problem allows that arithmetic. The templates are in ``gemm.cuh``
 and its neighbours.
 """
@@ -21,13 +21,8 @@ from kernelpro.proposers.playbook.plan.ir import Node as PlanNode
 THREADS = 256
 TEMPLATES = {
     "simt": (), "tf32": (), "split": ("gemm_split.cuh",), "half": ("gemm_half.cuh",),
-    "wgmma": ("gemm_split.cuh", "gemm_wgmma.cuh"),
 }  # fmt: skip
 """Method -> texts it needs beyond ``gemm.cuh``."""
-WGMMA_ROWS, WGMMA_COLUMNS, WGMMA_DEPTH, WGMMA_THREADS = 256, 128, 32, 384
-WGMMA_STAGE_BYTES = WGMMA_ROWS * (WGMMA_DEPTH + 4) * 4 + 2 * WGMMA_COLUMNS * WGMMA_DEPTH * 4
-WGMMA_STAGES = 3
-"""``Wgmma`` of ``gemm_wgmma.cuh``; three stages are what the shared memory of an SM holds."""
 STATIC_SHARED_LIMIT = 48 * 1024
 """Bytes of shared memory a kernel gets without opting in (CUDA C++ guide, table of limits)."""
 
@@ -48,15 +43,7 @@ def supports(step: MatmulKernel, buffers: dict[str, Buffer], method: str) -> boo
         return False
     unit = 1 in step.lhs.strides[1:] and 1 in step.rhs.strides[1:]
     allowed = {"float32", "float16", "bfloat16"} if method == "half" else {"float32"}
-    if method == "wgmma" and not _suits_wgmma(step):
-        return False
     return unit and kinds <= allowed
-
-
-def _suits_wgmma(step: MatmulKernel) -> bool:
-    """One product whose left rows are copied in whole 128-byte pieces."""
-    rows = step.lhs.strides[2] == 1 and _wide(step.lhs, (step.m, step.k), 4)
-    return step.batch == 1 and rows and step.k % WGMMA_DEPTH == 0
 
 
 def emit_matmul(
@@ -70,42 +57,17 @@ def emit_matmul(
     kind = MEMORY_TYPES[buffers[step.lhs.buffer].dtype]
     own = [(f"const {kind}* __restrict__ {side}", access.buffer)
            for side, access in (("lhs", step.lhs), ("rhs", step.rhs))]  # fmt: skip
-    if method == "wgmma":
-        own.append(("const float* __restrict__ packed", _packed(step)))
     everything = [*own, *parameters]
     fields = ", ".join(text.split()[-1] for text, _ in parameters)
     batch = "static_cast<int>(blockIdx.z)" if step.batch > 1 else "0"
     lines = [f"const {step.name}_epilogue epilogue{{{batch}{', ' if fields else ''}{fields}}};"]
     resident = knobs.resident_blocks if method == "split" else 0
-    threads, rows, columns = THREADS, knobs.tile_m, knobs.tile_n
-    if method == "wgmma":
-        threads, rows, columns = WGMMA_THREADS, WGMMA_ROWS, WGMMA_COLUMNS
-    kernel = function(step.name, [p for p, _ in everything], threads, lines + body, blocks=resident)
+    kernel = function(step.name, [p for p, _ in everything], THREADS, lines + body, blocks=resident)
     source = "\n".join([operands.text, functor, kernel])
-    tiles = math.ceil(step.m / rows) * math.ceil(step.n / columns)
-    launch = Launch(step.name, (tiles, 1, step.batch), (threads, 1, 1),
+    tiles = math.ceil(step.m / knobs.tile_m) * math.ceil(step.n / knobs.tile_n)
+    launch = Launch(step.name, (tiles, 1, step.batch), (THREADS, 1, 1),
                     tuple(n for _, n in everything), shared)  # fmt: skip
-    if method == "wgmma":
-        return _with_packing(step, operands.shape, source, launch)
     return Emitted(source, (launch,))
-
-
-def _packed(step: MatmulKernel) -> str:
-    """Name of the workspace for the right operand, split and in tiles."""
-    return f"{step.name}_packed"
-
-
-def _with_packing(step: MatmulKernel, shape: str, source: str, launch: Launch) -> Emitted:
-    """The product after a kernel that packs its right operand."""
-    name = f"{step.name}_pack"
-    pack = function(
-        name, ["const float* __restrict__ rhs", "float* __restrict__ packed"], THREADS,
-        [f"pack_split<{shape}>({_operand('rhs', step.rhs, 1)}, packed);"],
-    )  # fmt: skip
-    tiles = math.ceil(step.n / WGMMA_COLUMNS) * (step.k // WGMMA_DEPTH)
-    first = Launch(name, (tiles, 1, 1), (THREADS, 1, 1), (step.rhs.buffer, _packed(step)))
-    space = (_packed(step), "float32", tiles * 2 * WGMMA_COLUMNS * WGMMA_DEPTH)
-    return Emitted(f"{source}\n{pack}", (first, launch), (space,))
 
 
 def _shape(step: MatmulKernel, buffers: dict[str, Buffer]) -> _Operands:
@@ -219,10 +181,6 @@ def _call(
     tile = f"{knobs.tile_m}, {knobs.tile_n}, {knobs.tile_k}"
     if method == "simt":
         return [f"gemm_simt<{shape}, {tile}>({a}, {b}, epilogue);"], 0
-    if method == "wgmma":
-        size = WGMMA_STAGES * WGMMA_STAGE_BYTES + 1024  # tiles start on 1024-byte borders
-        call = f"gemm_wgmma<{shape}, {WGMMA_STAGES}>({a}, {b}, packed, shared, epilogue);"
-        return ["extern __shared__ __align__(16) unsigned char shared[];", call], size
     if method in ("tf32", "split"):
         size = knobs.stages * (_tile_size(step, knobs, 0, 4, 8) + _tile_size(step, knobs, 1, 4, 8))
         more = f", {min(knobs.chunk_k, knobs.tile_k)}" if method == "split" else ""

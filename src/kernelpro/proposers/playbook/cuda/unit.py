@@ -23,7 +23,7 @@ from kernelpro.proposers.playbook.plan.ir import (
 from kernelpro.proposers.playbook.replay import worthwhile
 from kernelpro.schema.problem import Precision
 
-Method = Literal["library", "library_half", "simt", "tf32", "split", "wgmma", "half"]
+Method = Literal["library", "library_half", "simt", "tf32", "split", "half"]
 
 
 def cuda_body(
@@ -103,12 +103,9 @@ class _Unit:
     def method(self, step: MatmulKernel) -> Method:
         """Who multiplies, given the knobs and the arithmetic the problem allows."""
         wanted = self.knobs.matmul
-        strict: dict[str, tuple[Method, ...]] = {
-            "simt": ("simt",), "split_tf32": ("split",), "split_wgmma": ("wgmma", "split"),
-        }  # fmt: skip
-        for able in strict.get(wanted, ()):
-            if supports(step, self.plan.buffers, able):
-                return able
+        strict: dict[str, Method] = {"simt": "simt", "split_tf32": "split"}
+        if wanted in strict and supports(step, self.plan.buffers, strict[wanted]):
+            return strict[wanted]
         half = self._is_half(step) or self.precision == "half"
         if wanted == "tensor":
             method: Method = "half" if half else "tf32"

@@ -26,8 +26,6 @@ SPLIT: dict[str, Any] = {
 }  # fmt: skip
 """Float32 as three TF32 products; the best of eight settings on an H200
 (``benchmarks/playbook_matmul.py``)."""
-HOPPER = (9, 0)
-"""The one compute capability with wgmma."""
 UNIT_STEP, LEAST_UNITS = 0.25, 0.5
 """Chosen. Below half of the SMs bandwidth falls; the largest block keeps an SM full by itself."""
 GROUPINGS: tuple[Grouping, ...] = ("single", "vertical", "full")
@@ -113,14 +111,6 @@ class CudaBackend:
                 yield Variant(changed, title, f"After {outcome.status.value}.")
 
 
-def _warpgroups(k: CudaKnobs, task: Task) -> CudaKnobs | None:
-    """Strict products by Hopper's warpgroups."""
-    strict = task.products and task.problem.precision == "strict"
-    if not strict or task.device.capability != HOPPER:
-        return None
-    return replace(k, **SPLIT | {"matmul": "split_wgmma"})
-
-
 def _products(best: CudaKnobs, task: Task) -> Iterator[Variant]:
     """Starting points for problems with matrix products."""
     precision = task.problem.precision
@@ -142,11 +132,8 @@ def _products(best: CudaKnobs, task: Task) -> Iterator[Variant]:
             "Both parts of each operand keep float32 accuracy at the tensor cores' rate; the "
             "epilogue follows in registers."
         )
-        own = [Variant(replace(best, **SPLIT), title, why)]
-        groups = _warpgroups(best, task)
-        if groups is not None:
-            own.append(Variant(groups, f"{title}, by warpgroups", why))
-        yield from (*own, library) if _fills(task) else (library, *own)
+        own = Variant(replace(best, **SPLIT), title, why)
+        yield from (own, library) if _fills(task) else (library, own)
     yield Variant(replace(best, matmul="simt"),
                   "own float32 product with the epilogue in registers",
                   "Sums never reach memory before the epilogue.")  # fmt: skip
@@ -162,8 +149,6 @@ def _repairs(knobs: CudaKnobs, status: Status) -> Iterator[tuple[str, CudaKnobs]
     plain = CudaKnobs(grouping=knobs.grouping)
     if knobs.graph:
         yield "launches instead of a CUDA graph", replace(knobs, graph=False)
-    if knobs.matmul == "split_wgmma":
-        yield "warps instead of warpgroups", replace(knobs, matmul="split_tf32")
     if status is Status.WRONG_RESULT:
         yield "accurate mathematics", replace(knobs, fast_math=False)
         yield "float32 products", replace(knobs, fast_math=False, matmul="library")
@@ -255,7 +240,6 @@ _MOVES: dict[str, Callable[[CudaKnobs, Task], CudaKnobs | None]] = {
     "fuse_elementwise": lambda k, _: _group(k, 1), "fuse_kernels": lambda k, _: _group(k, 1),
     "avoid_temporaries": lambda k, _: _group(k, 1), "split_kernels": lambda k, _: _group(k, -1),
     "fuse_epilogue": _own, "own_matmul": _own, "use_tensor_cores": _tensor,
-    "use_wgmma": _warpgroups,
     "library_half": _library_half,
     "library_matmul": lambda k, t: replace(k, matmul="library") if t.products else None,
     "vectorize_loads": lambda k, _: replace(k, lanes=8),
