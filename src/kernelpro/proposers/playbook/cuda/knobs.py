@@ -45,7 +45,7 @@ class CudaKnobs:
     """Blocks per row for long reductions; 0 = as many as fill the GPU, 1 = never split."""
     matmul: str = "library"
     """Who multiplies: ``library``, ``library_half`` (bfloat16 operands), ``simt``, ``tensor`` (TF32
-    or half, as the problem allows) ``split_tf32`` (float32 as three TF32 products)."""
+    or half, as the problem allows) or ``split_tf32`` (float32 as three TF32 products)."""
     tile_m: int = 128
     tile_n: int = 128
     tile_k: int = 16
