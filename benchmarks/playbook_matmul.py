@@ -68,20 +68,23 @@ def get_init_inputs():
 '''
 
 
-def _module(source: str, name: str) -> types.ModuleType:
+def load_module(source: str, name: str) -> types.ModuleType:
+    """``source`` as a module that ``inspect`` and pickle can find."""
     module = types.ModuleType(name)
     sys.modules[name] = module
     exec(compile(source, name, "exec"), module.__dict__)
     return module
 
 
-def _candidate(problem: Problem, knobs: CudaKnobs, name: str, units: int) -> types.ModuleType:
+def candidate(problem: Problem, knobs: CudaKnobs, name: str, units: int) -> types.ModuleType:
+    """The playbook's file for ``problem`` under ``knobs``, loaded."""
     plan = make_plan(export_graphs(problem)[0])
     body = cuda_body(plan, knobs, number=0, units=units, precision="strict")
-    return _module(candidate_source(problem, [plan], [body], name), name)
+    return load_module(candidate_source(problem, [plan], [body], name), name)
 
 
-def _microseconds(call: Callable[[], Any]) -> float:
+def microseconds(call: Callable[[], Any]) -> float:
+    """Time of one call between CUDA events."""
     start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
     start.record()
     call()
@@ -98,19 +101,21 @@ def _errors(got: torch.Tensor, exact: torch.Tensor) -> dict[str, float]:
 
 
 @torch.no_grad()
-def measure(shape: tuple[int, int, int], units: int) -> list[dict[str, Any]]:
-    """One row per version of one shape."""
+def measure(shape: tuple[int, int, int], units: int, only: str) -> list[dict[str, Any]]:
+    """One row per version of one shape. ``only``: part of the names of the versions wanted."""
     rows, inputs, outputs = shape
     text = SOURCE.format(rows=rows, inputs=inputs, outputs=outputs)
     problem = Problem(name="matmul_bias_gelu", source=text, source_hash=content_hash(text))
     torch.manual_seed(0)
-    reference = _module(text, "reference").Model().cuda()
+    reference = load_module(text, "reference").Model().cuda()
     x = torch.randn(rows, inputs, device="cuda")
     calls: dict[str, Callable[[], torch.Tensor]] = {"torch": lambda: reference(x)}
     built = {}
     for number, (name, knobs) in enumerate(VERSIONS.items()):
+        if only not in name:
+            continue
         began = time.perf_counter()
-        module = _candidate(problem, knobs, f"version_{inputs}_{number}", units)
+        module = candidate(problem, knobs, f"version_{inputs}_{number}", units)
         model = module.ModelNew().cuda()
         model.load_state_dict(reference.state_dict())
         assert model._fits_0([x]) is not None, "the native path was not taken"
@@ -123,7 +128,7 @@ def measure(shape: tuple[int, int, int], units: int) -> list[dict[str, Any]]:
     for _ in range(ROUNDS):
         for name, call in calls.items():
             call()
-            times[name] += [_microseconds(call) for _ in range(CALLS)]
+            times[name] += [microseconds(call) for _ in range(CALLS)]
     usual = statistics.median(times["torch"])
     flops = 2.0 * rows * inputs * outputs
     return [
@@ -139,12 +144,13 @@ def main() -> None:
     """Measure every version on every shape; print a table, write JSON."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--json", type=Path)
+    parser.add_argument("--only", default="", help="part of the names of the versions to measure")
     options = parser.parse_args()
     torch.backends.cuda.matmul.allow_tf32 = False
     device = probe(resolve_device("cuda"))
     report: dict[str, Any] = {"device": device.name, "torch": torch.__version__, "rows": []}
     for shape in SHAPES:
-        for row in measure(shape, device.units):
+        for row in measure(shape, device.units, options.only):
             report["rows"].append(row)
             print(f"{shape!s:20} {row['version']:24} {row['us']:9.1f} us {row['over_torch']:5.2f}x "
                   f"{row['tflops']:6.1f} TFLOP/s  max {row['max_error']:.1e} "

@@ -77,7 +77,7 @@ static float __fmul_rn(float a, float b) { return a * b; }
 static float __fsub_rn(float a, float b) { return a - b; }
 static float __fmaf_rn(float a, float b, float c) { return std::fma(a, b, c); }
 static unsigned __float_as_uint(float v) { return bits<unsigned>(v); }
-alignas(128) static unsigned char dynamic_shared[232448];
+alignas(1024) static unsigned char dynamic_shared[232448];
 template <int Bytes> void copy_async(void* shared, const void* global, bool inside) {
   std::memset(shared, 0, Bytes);
   if (inside) std::memcpy(shared, global, Bytes);
@@ -199,7 +199,7 @@ def _portable(source: str) -> str:
         head = rf"^(template <[^>\n]*> )?KP_INLINE \w+ {name}\([^{{]*\) \{{"
         pattern = rf"{head}(.*\}}\n|\n(.*\n)*?\}}\n)"
         source = re.sub(pattern, lambda m: "" if "asm" in m[0] else m[0], source, flags=re.M)
-    return re.sub(r"extern __shared__ \S+ (\w+) shared\[\];",
+    return re.sub(r"extern __shared__ \S+ ([\w ]+) shared\[\];",
                   r"\1* shared = reinterpret_cast<\1*>(dynamic_shared);", source)  # fmt: skip
 
 

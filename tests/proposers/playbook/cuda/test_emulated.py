@@ -38,6 +38,17 @@ CASES = {
     "uneven_rows": ("return F.layer_norm(x + y, (1036,))",
                     "x = torch.randn(2, 1036); y = torch.randn(1036)", ""),
     "softmax_columns": ("return torch.softmax(x * x, 1)", "x = torch.randn(2, 70, 6)", ""),
+    "transposed": ("return (x.t() + y * 2).contiguous()",
+                   "x = torch.randn(68, 132); y = torch.randn(132, 68)", ""),
+    "transposed_odd": ("return torch.relu(x.transpose(1, 2)).contiguous()",
+                       "x = torch.randn(2, 37, 71)", ""),
+    "channels_last": ("return (x.permute(0, 2, 3, 1) * y + z.permute(0, 2, 3, 1)).contiguous()",
+                      "x = torch.randn(2, 12, 5, 6); y = torch.randn(12); "
+                      "z = torch.randn(2, 12, 5, 6)", ""),
+    "transposed_half": ("return x.t().contiguous() + y",
+                        "x = torch.randn(24, 40).half(); y = torch.randn(40, 1)", ""),
+    "transposed_double": ("return (x.t() * 2).contiguous()", "x = torch.randn(24, 40).double()",
+                          ""),
     "group_norm": ("return self.n(x) * 2", "x = torch.randn(2, 6, 5, 8)",
                    "self.n = nn.GroupNorm(2, 6)"),
 }  # fmt: skip
@@ -113,6 +124,20 @@ def test_online_softmax(name: str) -> None:
     with torch.no_grad():
         got, want = candidate(x), reference(x.double()).float()
     torch.testing.assert_close(got, want, rtol=3e-5, atol=1e-6, equal_nan=True)
+
+
+@pytest.mark.parametrize(
+    ("forward", "inputs", "tiled"),
+    [("x.t().contiguous() * 2", "x = torch.randn(64, 64)", 1),
+     ("(x.t() + y.t()).contiguous()", "x = torch.randn(64, 64); y = torch.randn(64, 64)", 2),
+     ("x.t().contiguous() * 2", "x = torch.randn(64, 3)", 0),
+     ("x.permute(1, 0, 2).contiguous() * 2", "x = torch.randn(8, 64, 64)", 0),
+     ("(x.t() * 2).sum(-1)", "x = torch.randn(64, 64)", 0)],
+)  # fmt: skip
+def test_only_crossed_reads_go_through_shared_memory(forward: str, inputs: str, tiled: int) -> None:
+    given = problem(f"return {forward}", inputs)
+    assert _source(given, 132, DEFAULT).count("__shared__ float tile") == tiled
+    assert "float tile" not in _source(given, 132, CudaKnobs(staged=False))
 
 
 def test_online_softmax_reads_long_rows_twice() -> None:

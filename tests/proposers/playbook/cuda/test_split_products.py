@@ -17,7 +17,9 @@ from kernelpro.proposers.playbook.candidate import candidate_source
 from kernelpro.proposers.playbook.cuda.knobs import CudaKnobs
 from kernelpro.proposers.playbook.cuda.unit import cuda_body
 from kernelpro.proposers.playbook.plan.build import make_plan
-from kernelpro.proposers.playbook.recipes.cuda import SPLIT
+from kernelpro.proposers.playbook.recipes.base import Task
+from kernelpro.proposers.playbook.recipes.cuda import SPLIT, CudaBackend
+from kernelpro.schema.hardware import Device, Peaks
 
 SMALL = dataclasses.replace(
     CudaKnobs(), **SPLIT | {"tile_m": 64, "tile_n": 64, "tile_k": 16, "stages": 2}
@@ -147,3 +149,38 @@ def test_tensor_cores_alone_would_drift() -> None:
     drift = {c: (_product(x, y, c).double() / exact - 1).mean().item() for c in (8, 4096)}
     assert drift[4096] < -1e-5
     assert abs(drift[8]) < 1e-6
+
+
+def _task(forward: str, inputs: str, precision: str) -> Task:
+    given = dataclasses.replace(problem(forward, inputs), precision=precision)
+    device = Device(kind="cuda", name="t", uuid="u", units=132, memory_bytes=1 << 36)
+    peaks = Peaks(copy_gb_s=4000.0, flops={"float32": 6e13}, source="estimated")
+    return Task(given, export_graphs(given), device, peaks)
+
+
+LARGE = ("return torch.relu(x @ y)", "x = torch.randn(4096, 256); y = torch.randn(256, 4096)")
+LITTLE = ("return torch.relu(x @ y)", "x = torch.randn(64, 256); y = torch.randn(256, 64)")
+
+
+@pytest.mark.parametrize(
+    ("case", "precision", "order"),
+    [
+        (LARGE, "strict", ["split_tf32", "library", "simt"]),
+        (LITTLE, "strict", ["library", "split_tf32", "simt"]),
+        (LARGE, "tf32", ["tensor", "library", "simt"]),
+    ],
+)
+def test_who_multiplies_first(case: tuple[str, str], precision: str, order: list[str]) -> None:
+    tried = [v.knobs.matmul for v in CudaBackend().initial(_task(*case, precision))]
+    assert tried[:3] == order
+
+
+def test_moves_to_tensor_cores_and_back() -> None:
+    task, move = _task(*LARGE, "strict"), CudaBackend().move
+    split = move("use_tensor_cores", CudaKnobs(), task)
+    assert isinstance(split, CudaKnobs)
+    assert split.matmul == "split_tf32"
+    assert move("use_tensor_cores", split, task) is None
+    back = move("own_matmul", split, task)
+    assert isinstance(back, CudaKnobs)
+    assert back.matmul == "simt"

@@ -26,6 +26,7 @@ PACK_BYTES = 16
 """Widest access of one thread: one 128-bit transaction."""
 
 WORD_BYTES = 4
+"""What packs are sized for: float32 (and a bank of shared memory)."""
 
 
 class Body:
@@ -155,7 +156,7 @@ class Body:
             read = f"{inside} ? {read} : static_cast<{kind}>(0)" if inside else read
             return [f"{declare}{name} = {read};"]
         lines = [] if target else [f"{kind} {name}[{self.lanes}];"]
-        stream = "true" if self.stream and self._read_once(access) else "false"
+        stream = "true" if self.stream and read_once(self.kernel, access) else "false"
         if access.strides[self.inner] == 1:
             lines.append(
                 f"load_pack<{kind}, {self.lanes}, {stream}>"
@@ -168,11 +169,6 @@ class Body:
                 f"{name}[v] = {pointer(access.buffer)}[{self.address(access, 'v')}];",
             ]
         return lines
-
-    def _read_once(self, access: Access) -> bool:
-        """True if no element is read at two points: what is shared should stay in the cache."""
-        axes = zip(self.kernel.axes, access.strides, strict=True)
-        return all(stride or axis.size == 1 for axis, stride in axes)
 
     def inside(self, node: int) -> str:
         """Condition under which a guarded load is made; empty for others.
@@ -275,12 +271,19 @@ def coordinates(
     return lines
 
 
+def read_once(kernel: Kernel, access: Access) -> bool:
+    """True if no element is accessed at two points: what is shared should stay in the cache."""
+    axes = zip(kernel.axes, access.strides, strict=True)
+    return all(stride or axis.size == 1 for axis, stride in axes)
+
+
 def choose_lanes(kernel: Kernel, buffers: dict[str, Buffer], limit: int) -> int:
     """Elements per pack, all packed accesses aligned.
 
-    At most 16 bytes of the widest type up to float32: were a thread's share of such a buffer more
-    than one access, neighbouring threads would no longer touch neighbouring words. One where
-    windows slide: neighbouring threads then read neighbouring elements.
+    At most 16 bytes of the widest type up to float32 among what is not shared between rows: were a
+    thread's share of such a buffer more than one access, neighbouring threads would no longer
+    touch neighbouring words. One where windows slide: neighbouring threads then read neighbouring
+    elements.
     """
     if not kernel.axes or any(n.window for n in kernel.nodes):
         return 1
@@ -290,7 +293,8 @@ def choose_lanes(kernel: Kernel, buffers: dict[str, Buffer], limit: int) -> int:
     packed = [a for a in accesses if a.strides and a.strides[inner] == 1]
     if not packed:
         return 1
-    sizes = {_itemsize(buffers[a.buffer]) for a in packed}
+    alone = [a for a in packed if read_once(kernel, a)] or packed
+    sizes = {itemsize(buffers[a.buffer]) for a in alone}
     widest = max((s for s in sizes if s <= WORD_BYTES), default=min(sizes))
     lanes = min(limit, PACK_BYTES // widest, 8)
     while lanes > 1 and not _fits(kernel, packed, lanes, inner):
@@ -315,7 +319,8 @@ _ITEMSIZE = {
 }  # fmt: skip
 
 
-def _itemsize(buffer: Buffer) -> int:
+def itemsize(buffer: Buffer) -> int:
+    """Bytes of one element."""
     return _ITEMSIZE[buffer.dtype]
 
 

@@ -68,6 +68,24 @@ KP_INLINE void repair(const float* __restrict__ a, const float* __restrict__ b, 
   }
 }
 
+template <class S, int MT, int NT, class Epilogue>
+KP_INLINE void finish_split(const float* __restrict__ a, const float* __restrict__ b,
+                            const float (&sum)[MT][NT][4], int row, int column,
+                            const Epilogue& epilogue) {
+  float check = 0.0f;  // NaN if any result is not finite
+#pragma unroll
+  for (int i = 0; i < MT; ++i)
+#pragma unroll
+    for (int j = 0; j < NT; ++j)
+#pragma unroll
+      for (int q = 0; q < 4; ++q) check = __fmaf_rn(sum[i][j][q], 0.0f, check);
+  if (check == check) {
+    finish_fragments<S>(sum, row, column, epilogue);
+  } else {
+    repair<S, MT, NT>(a, b, row, column, epilogue);
+  }
+}
+
 // Eight warps as 2 x 4; each BM/2 x BN/4 results.
 template <class S, int BM, int BN, int BK, int Stages, int Chunk, class Epilogue>
 KP_INLINE void gemm_split(const float* __restrict__ a, const float* __restrict__ b,
@@ -126,16 +144,5 @@ KP_INLINE void gemm_split(const float* __restrict__ a, const float* __restrict__
   }
   const int row = tiles.row0 + warp_row + lane / 4;
   const int column = tiles.column0 + warp_column + lane % 4 * 2;
-  float check = 0.0f;  // NaN if any result is not finite
-#pragma unroll
-  for (int i = 0; i < mt; ++i)
-#pragma unroll
-    for (int j = 0; j < nt; ++j)
-#pragma unroll
-      for (int q = 0; q < 4; ++q) check = __fmaf_rn(sum[i][j][q], 0.0f, check);
-  if (check == check) {
-    finish_fragments<S>(sum, row, column, epilogue);
-  } else {
-    repair<S, mt, nt>(a, b, row, column, epilogue);
-  }
+  finish_split<S>(a, b, sum, row, column, epilogue);
 }

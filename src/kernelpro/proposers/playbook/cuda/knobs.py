@@ -6,6 +6,9 @@ from dataclasses import dataclass
 
 from kernelpro.proposers.playbook.plan.planner import Grouping
 
+OWN_PRODUCTS = ("simt", "split_tf32", "tensor")
+"""Settings of ``matmul`` under which products and their epilogues are kernels of ours."""
+
 
 @dataclass(frozen=True, slots=True)
 class CudaKnobs:
@@ -24,6 +27,8 @@ class CudaKnobs:
     power where memory is the limit."""
     stream: bool = False
     """Evict-first loads and stores."""
+    staged: bool = True
+    """Permuted reads through tiles in shared memory."""
     fast_math: bool = False
     """Special-function-unit approximations for float32 (error near 1e-6)."""
     row_threads: int = 0
@@ -51,5 +56,7 @@ class CudaKnobs:
     """Split products: depth that the tensor cores sum up before float32 adders take over."""
     resident_blocks: int = 1
     """Split products: blocks per SM that registers must suffice for."""
+    graph: bool = False
+    """Replay the launches as one CUDA graph, on copies of the inputs (see ``replay``)."""
     grouping: Grouping = "full"
     """Fusion: ``full``, ``vertical`` or ``single`` (see ``plan``)."""

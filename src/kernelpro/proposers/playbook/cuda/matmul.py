@@ -1,8 +1,9 @@
 """Own matrix products with the epilogue fused into the registers that hold the sums.
 
 Strict float32 runs on the CUDA cores (``simt``), or on the tensor cores as three TF32 products
-that together keep its accuracy (``split``); TF32 and half precision where the problem allows that
-arithmetic. The templates are in ``gemm.cuh`` and its neighbours.
+that together keep its accuracy (``split``). TF32 and half
+precision run there where the problem allows that arithmetic. The templates are in ``gemm.cuh``
+and its neighbours.
 """
 
 from __future__ import annotations
@@ -18,7 +19,9 @@ from kernelpro.proposers.playbook.plan.ir import Access, Axis, Buffer, Kernel, M
 from kernelpro.proposers.playbook.plan.ir import Node as PlanNode
 
 THREADS = 256
-TEMPLATES = {"simt": (), "tf32": (), "split": ("gemm_split.cuh",), "half": ("gemm_half.cuh",)}
+TEMPLATES = {
+    "simt": (), "tf32": (), "split": ("gemm_split.cuh",), "half": ("gemm_half.cuh",),
+}  # fmt: skip
 """Method -> texts it needs beyond ``gemm.cuh``."""
 STATIC_SHARED_LIMIT = 48 * 1024
 """Bytes of shared memory a kernel gets without opting in (CUDA C++ guide, table of limits)."""
@@ -47,7 +50,7 @@ def emit_matmul(
     step: MatmulKernel, buffers: dict[str, Buffer], knobs: CudaKnobs, method: str
 ) -> Emitted:
     """The product and its epilogue as one kernel. ``method``: a key of ``TEMPLATES``."""
-    operands = _shape(step, buffers, method)
+    operands = _shape(step, buffers)
     epilogue = step.epilogue or _plain(step)
     functor, parameters = _functor(step, epilogue, buffers, knobs, method)
     body, shared = _call(step, buffers, knobs, method, operands.shape)
@@ -67,11 +70,11 @@ def emit_matmul(
     return Emitted(source, (launch,))
 
 
-def _shape(step: MatmulKernel, buffers: dict[str, Buffer], method: str) -> _Operands:
+def _shape(step: MatmulKernel, buffers: dict[str, Buffer]) -> _Operands:
     """The Shape struct: sizes, strides, and whether 128-bit vectors fit."""
     vector = 4 if buffers[step.lhs.buffer].dtype == "float32" else 8
-    a_wide = _wide(step.lhs, (step.m, step.k), vector, method)
-    b_wide = _wide(step.rhs, (step.k, step.n), vector, method)
+    a_wide = _wide(step.lhs, (step.m, step.k), vector)
+    b_wide = _wide(step.rhs, (step.k, step.n), vector)
     values = {
         "m": step.m, "n": step.n, "k": step.k,
         "a_row": step.lhs.strides[1], "a_depth": step.lhs.strides[2],
@@ -86,7 +89,7 @@ def _shape(step: MatmulKernel, buffers: dict[str, Buffer], method: str) -> _Oper
     return _Operands(name, f"struct {name} {{\n" + "\n".join(members) + "\n};\n")
 
 
-def _wide(access: Access, sizes: tuple[int, int], vector: int, method: str) -> bool:
+def _wide(access: Access, sizes: tuple[int, int], vector: int) -> bool:
     """True if rows of the contiguous dimension start and end on vector borders."""
     contiguous = 0 if access.strides[1] == 1 else 1
     other = access.strides[2 - contiguous]

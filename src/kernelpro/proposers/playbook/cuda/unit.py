@@ -9,16 +9,18 @@ from typing import Literal
 from kernelpro.proposers.playbook.candidate import Body, allocation, aten_text, text_literal
 from kernelpro.proposers.playbook.cuda.elementwise import emit_elementwise
 from kernelpro.proposers.playbook.cuda.emitted import Emitted
-from kernelpro.proposers.playbook.cuda.knobs import CudaKnobs
+from kernelpro.proposers.playbook.cuda.knobs import OWN_PRODUCTS, CudaKnobs
 from kernelpro.proposers.playbook.cuda.matmul import TEMPLATES, emit_matmul, supports
 from kernelpro.proposers.playbook.cuda.reduction import emit_reduction
 from kernelpro.proposers.playbook.cuda.scan import emit_scan
+from kernelpro.proposers.playbook.cuda.transposed import emit_transposed, find_crossing
 from kernelpro.proposers.playbook.plan.ir import (
     Kernel,
     MatmulKernel,
     Plan,
     ScanKernel,
 )  # fmt: skip
+from kernelpro.proposers.playbook.replay import worthwhile
 from kernelpro.schema.problem import Precision
 
 Method = Literal["library", "library_half", "simt", "tf32", "split", "half"]
@@ -39,6 +41,7 @@ def cuda_body(
     return Body(
         setup=writer.setup(), statements=writer.statements,
         device_check="t.is_cuda and t.data_ptr() % 16 == 0",
+        replay=knobs.graph and worthwhile(plan, own_products=knobs.matmul in OWN_PRODUCTS),
     )  # fmt: skip
 
 
@@ -76,6 +79,9 @@ class _Unit:
 
     def emit(self, kernel: Kernel) -> Emitted:
         """Text of one kernel."""
+        crossing = find_crossing(kernel, self.plan.buffers) if self.knobs.staged else None
+        if crossing is not None:
+            return emit_transposed(kernel, self.plan.buffers, self.knobs, crossing)
         reducing = any(axis.reduced for axis in kernel.axes)
         emitter = emit_reduction if reducing else emit_elementwise
         return emitter(kernel, self.plan.buffers, self.knobs, self.units)

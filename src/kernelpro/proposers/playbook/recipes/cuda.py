@@ -8,11 +8,12 @@ from dataclasses import replace
 from typing import Any
 
 from kernelpro.proposers.playbook.candidate import Body
-from kernelpro.proposers.playbook.cuda.knobs import CudaKnobs
+from kernelpro.proposers.playbook.cuda.knobs import OWN_PRODUCTS, CudaKnobs
 from kernelpro.proposers.playbook.cuda.unit import cuda_body
 from kernelpro.proposers.playbook.plan.ir import Kernel, Plan
 from kernelpro.proposers.playbook.plan.planner import Grouping
 from kernelpro.proposers.playbook.recipes.base import Task, Variant, few_habits
+from kernelpro.proposers.playbook.replay import worthwhile
 from kernelpro.schema.outcome import Outcome, Status
 
 MAX_THREADS = 1024
@@ -25,7 +26,6 @@ SPLIT: dict[str, Any] = {
 }  # fmt: skip
 """Float32 as three TF32 products; the best of eight settings on an H200
 (``benchmarks/playbook_matmul.py``)."""
-OWN_PRODUCTS = ("simt", "split_tf32", "tensor")
 UNIT_STEP, LEAST_UNITS = 0.25, 0.5
 """Chosen. Below half of the SMs bandwidth falls; the largest block keeps an SM full by itself."""
 GROUPINGS: tuple[Grouping, ...] = ("single", "vertical", "full")
@@ -73,10 +73,12 @@ class CudaBackend:
 
     def drafts(self, task: Task) -> Iterator[CudaKnobs]:
         """Scalar accesses, a kernel per operator, rows read again; few good habits."""
-        plain = CudaKnobs(lanes=1, register_words=0, split=1, online=False, grouping="single")
+        plain = CudaKnobs(lanes=1, register_words=0, split=1, online=False, staged=False,
+                          grouping="single")  # fmt: skip
         habits: list[dict[str, object]] = [
             {"grouping": "full"}, {"lanes": 8}, {"unroll": 4}, {"stream": True},
             {"register_words": 64}, {"split": 0}, {"online": True},
+            {"staged": True},
         ]  # fmt: skip
         if task.products:
             habits += [{"matmul": "simt"}, SPLIT]
@@ -121,18 +123,32 @@ def _products(best: CudaKnobs, task: Task) -> Iterator[Variant]:
         yield Variant(replace(best, matmul="tensor", tile_k=TENSOR_TILE_K),
                       "own tensor-core product with the epilogue in registers",
                       "Sums never reach memory before the epilogue.")  # fmt: skip
-    yield Variant(best, "library product, one fused kernel after it", after)
-    yield Variant(replace(best, **SPLIT),
-                  "own float32 product on tensor cores, three TF32 products for one",
-                  "Both parts of each operand keep float32 accuracy at the tensor cores' rate; the "
-                  "epilogue follows in registers.")  # fmt: skip
+    library = Variant(best, "library product, one fused kernel after it", after)
+    if precision != "strict":
+        yield library
+    else:
+        title = "own float32 product on tensor cores, three TF32 products for one"
+        why = (
+            "Both parts of each operand keep float32 accuracy at the tensor cores' rate; the "
+            "epilogue follows in registers."
+        )
+        own = Variant(replace(best, **SPLIT), title, why)
+        yield from (own, library) if _fills(task) else (library, own)
     yield Variant(replace(best, matmul="simt"),
                   "own float32 product with the epilogue in registers",
                   "Sums never reach memory before the epilogue.")  # fmt: skip
 
 
+def _fills(task: Task) -> bool:
+    """True if every product has a tile of results for each multiprocessor."""
+    tile = SPLIT["tile_m"] * SPLIT["tile_n"]
+    return all(p.batch * p.m * p.n >= tile * task.device.units for p in task.products)
+
+
 def _repairs(knobs: CudaKnobs, status: Status) -> Iterator[tuple[str, CudaKnobs]]:
     plain = CudaKnobs(grouping=knobs.grouping)
+    if knobs.graph:
+        yield "launches instead of a CUDA graph", replace(knobs, graph=False)
     if status is Status.WRONG_RESULT:
         yield "accurate mathematics", replace(knobs, fast_math=False)
         yield "float32 products", replace(knobs, fast_math=False, matmul="library")
@@ -246,11 +262,17 @@ _MOVES: dict[str, Callable[[CudaKnobs, Task], CudaKnobs | None]] = {
     "approximate_math": lambda k, _: replace(k, fast_math=True),
     "vector_math": lambda k, _: replace(k, fast_math=True),
     "reduce_passes": _registers, "single_pass": _registers,
+    "two_pass": lambda k, _: replace(k, online=False),
+    "coalesce_loads": lambda k, _: replace(k, staged=True),
+    "stage_in_shared": lambda k, _: replace(k, staged=True),
     "reduce_registers": lambda k, _: replace(
         k, register_words=k.register_words // 2, unroll=max(1, k.unroll // 2)),
     "bigger_grid": lambda k, t: _grid(k, t, larger=True),
     "split_k": lambda k, t: _grid(k, t, larger=True),
     "smaller_grid": lambda k, t: _grid(k, t, larger=False),
+    "cuda_graph": lambda k, t: replace(k, graph=True)
+    if any(worthwhile(plan, own_products=k.matmul in OWN_PRODUCTS)
+           for plan in t.plans(k.grouping)) else None,
     "larger_tile": lambda k, t: _tile(k, t, larger=True),
     "smaller_tile": lambda k, t: _tile(k, t, larger=False),
 }  # fmt: skip
