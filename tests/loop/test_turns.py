@@ -8,8 +8,8 @@ import pytest
 
 from kernelpro.errors import UserError
 from kernelpro.loop.assemble import writer_of
-from kernelpro.loop.run import create_run, read_result, start_run
-from kernelpro.loop.turns import ask, conclude, tell
+from kernelpro.loop.run import create_run, opened, read_result, start_run
+from kernelpro.loop.turns import Given, ask, conclude, tell, tell_all
 from kernelpro.schema.config import Budget, RunConfig
 from kernelpro.schema.outcome import Status
 from kernelpro.store.sqlite import RunStore
@@ -62,6 +62,37 @@ def test_several_open_requests_are_told_by_number(folder: Path) -> None:
     assert answer(folder, "b", ask_id=2) is Status.OK
     assert answer(folder, "b", ask_id=1) is Status.OK, "a repeat takes over the outcome"
     assert read_result(folder).duplicates == 1
+
+
+def test_answers_told_together_are_recorded_in_the_order_given(folder: Path) -> None:
+    ask(folder, 3)
+    texts = {3: "a", 1: "b", 2: "a"}
+    given = [
+        Given(number, SOURCE.format(note=note), f"t{number}") for number, note in texts.items()
+    ]
+    with opened(folder, cache_root=folder, assemble=ASSEMBLE) as controller:
+        with pytest.raises(UserError, match="Request 7 is not open"):
+            tell_all(controller, [*given, Given(7, "x = 1")])
+        assert read_result(folder).evaluations == 0, "all or none"
+        nodes = tell_all(controller, given)
+    assert [(n.tell.ask_id, n.candidate and n.candidate.id) for n in nodes] == [
+        (3, "n0001"), (1, "n0002"), (2, "n0003"),
+    ]  # fmt: skip
+    assert nodes[2].duplicate_of == "n0001"
+    assert [n.candidate and n.candidate.proposal.title for n in nodes] == ["t3", "t1", "t2"]
+    assert (read_result(folder).evaluations, read_result(folder).duplicates) == (2, 1)
+
+
+def test_a_reply_without_a_candidate_leaves_the_request_open(folder: Path) -> None:
+    ask(folder)
+    reply = "I would use\n```cpp\nint x;\n```\n"
+    with pytest.raises(UserError, match=r"request 1 cannot be used.*stays open"):
+        tell(folder, reply, cache_root=folder, assemble=ASSEMBLE)
+    source = SOURCE.format(note="now")
+    event = tell(folder, f"Title: whole\n```python\n{source}```\n", cache_root=folder,
+                 assemble=ASSEMBLE)  # fmt: skip
+    assert event.candidate is not None
+    assert event.candidate.proposal.title == "whole"
 
 
 def test_wrong_turns_are_named(folder: Path, tmp_path: Path) -> None:
