@@ -31,6 +31,10 @@ if TYPE_CHECKING:
     from kernelpro.loop import turns
 
 
+BEST = "best"
+"""What ``ask`` calls the best attempt so far."""
+
+
 class Started(NamedTuple):
     """A run that waits for its first candidate."""
 
@@ -103,9 +107,14 @@ def start(
     return Started(folder.name, str(folder))
 
 
-def ask(run: Path | str, *, count: int = 1, runs_root: Path | str | None = None) -> list[Request]:
+def ask(
+    run: Path | str, *, count: int = 1, parent: str | None = None,
+    runs_root: Path | str | None = None,
+) -> list[Request]:  # fmt: skip
     """The open requests of a run, and as many new ones as make ``count``.
 
+    ``parent``: an attempt to go on from (``n0003``; ``best`` for the best so far), where you know
+    better than the search; only requests of that kind are given then.
     Asking again gives the same requests until they are answered. Empty if the run is over: its
     budget is used up, or the search has nothing left to expand.
     """
@@ -113,12 +122,15 @@ def ask(run: Path | str, *, count: int = 1, runs_root: Path | str | None = None)
     from kernelpro.proposers.external import request_text
 
     folder = _external(run, runs_root)
+    chosen = parent
+    if parent == BEST and (chosen := show_run(folder).best_id) is None:
+        raise UserError("No attempt was accepted yet: ask without naming one")
     return [
         Request(
             run_id=folder.name, request=request.ask.id, parent=request.ask.parent_id,
             mode=request.ask.mode, prompt=request_text(request),
         )
-        for request in turns.ask(folder, count)
+        for request in turns.ask(folder, count, parent_id=chosen)
     ]  # fmt: skip
 
 

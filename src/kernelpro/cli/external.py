@@ -63,6 +63,15 @@ def ask(
     count: Annotated[
         int, typer.Option("--count", "-n", metavar="N", help="How many requests to have open.")
     ] = 1,
+    parent: Annotated[
+        str | None,
+        typer.Option(
+            "--from",
+            metavar="NODE",
+            show_default=False,
+            help="Go on from this attempt (n0003, best); default: the search chooses.",
+        ),
+    ] = None,
     runs: options.Runs = None,
     json: options.Json = False,
     markdown: Annotated[
@@ -79,7 +88,7 @@ def ask(
     if json and markdown:
         raise UserError("Choose --json or --markdown")
     with problem_speaks_aside():
-        requests = api.ask(run, count=count, runs_root=runs)
+        requests = api.ask(run, count=count, parent=parent, runs_root=runs)
     if json:
         say_json({"requests": requests})
     elif not requests:

@@ -39,9 +39,12 @@ class Given(NamedTuple):
     rationale: str = ""
 
 
-def ask(folder: Path | str, count: int = 1) -> list[ProposalRequest]:
+def ask(
+    folder: Path | str, count: int = 1, *, parent_id: str | None = None
+) -> list[ProposalRequest]:
     """The open requests, and as many new ones as make ``count``; empty = the run is over.
 
+    ``parent_id``: only requests to go on from this attempt, whatever the search would choose.
     Asking again before telling gives the same requests.
     """
     folder = Path(folder)
@@ -53,8 +56,12 @@ def ask(folder: Path | str, count: int = 1) -> list[ProposalRequest]:
         over = state.stopped is not None or reason_to_stop(state, session.elapsed_s()) is not None
         if over:
             return []
-        requests = session.requests(count)
-        return [*requests, *session.more_requests(count - len(requests))]
+        if parent_id is None:
+            requests = session.requests(count)
+            return [*requests, *session.more_requests(count - len(requests))]
+        requests = session.requests(1) if state.open_asks else []
+        requests = [request for request in requests if request.ask.parent_id == parent_id]
+        return [*requests, *session.requests_from(parent_id, count - len(requests))]
 
 
 def tell(
