@@ -85,10 +85,10 @@ def test_one_of_several_kernels_is_what_its_counters_say() -> None:
     """The tail after a library's product: the problem is compute-bound, the tail is not."""
     counters = {cuda.SM_PCT: 35.0, cuda.MEMORY_PCT: 76.0, cuda.DRAM_PCT: 76.0, cuda.FFMA: 0.0,
                 cuda.PIPE_TENSOR: 0.6, cuda.PIPE_FMA: 15.0, cuda.INSTRUCTIONS: 1e6}  # fmt: skip
-    tail = samples.cuda_profile(counters, duration_us=23.0)
-    product = replace(tail.kernels[0], name="nvjet", origin="library", duration_us=100.0)
+    tail = samples.cuda_profile(counters, duration_us=230.0)
+    product = replace(tail.kernels[0], name="nvjet", origin="library", duration_us=300.0)
     both = replace(tail, kernels=(*tail.kernels, product))
-    graph = samples.matmul_graph(1024, dtype="bfloat16")
+    graph = samples.matmul_graph(4096, dtype="bfloat16")
     alone, beside = (
         samples.given(p, graph, samples.H200, samples.H200_PEAKS) for p in (tail, both)
     )
