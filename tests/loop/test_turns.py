@@ -64,6 +64,26 @@ def test_several_open_requests_are_told_by_number(folder: Path) -> None:
     assert read_result(folder).duplicates == 1
 
 
+def test_a_writer_may_choose_what_to_go_on_from(folder: Path) -> None:
+    ask(folder)
+    assert answer(folder, "first") is Status.OK
+    (searched,) = ask(folder)
+    chosen = ask(folder, 2, parent_id="n0001")
+    assert [(r.ask.id, r.ask.parent_id, r.ask.mode) for r in chosen][-1:] == [
+        (3, "n0001", "optimize")
+    ]
+    assert all(r.parent is not None and r.parent.guidance is not None for r in chosen)
+    assert ask(folder, 2, parent_id="n0001") == chosen, "asking again changes nothing"
+    assert len(ask(folder, 9)) == 2, "never more than the evaluations left"
+    assert searched in ask(folder)
+    assert answer(folder, "second", ask_id=3) is Status.OK
+    with RunStore.open(folder) as store:
+        assert store.verify() == []
+    assert read_result(folder).evaluations == 2
+    with pytest.raises(UserError, match="no attempt 'n0099'"):
+        ask(folder, parent_id="n0099")
+
+
 def test_answers_told_together_are_recorded_in_the_order_given(folder: Path) -> None:
     ask(folder, 3)
     texts = {3: "a", 1: "b", 2: "a"}
