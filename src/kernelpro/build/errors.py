@@ -10,6 +10,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from kernelpro.build import instantiation
 from kernelpro.text import truncate_middle
 
 MAX_CAUSES = 4
@@ -19,6 +20,8 @@ LIMIT = 2400
 SNIPPET_LINES = 3
 SNIPPET_WIDTH = 160
 BELOW_LINES = 12
+CONTEXT_LINES = 80
+"""Lines below an error that may be its template context: CuTe's nest some thirty deep."""
 LINE_LIMIT = 2000
 LOG_LIMIT = 4 << 20
 """Characters of a line and of a log that are looked at: a log may be as long as a writer likes."""
@@ -47,10 +50,8 @@ _REQUIRED = re.compile(
     r"(?:required from here|note: in instantiation of)"
 )
 """gcc before the error, clang after it: the user's line that needed a header's template."""
-_DURING = re.compile(
-    r"^\s+(?:detected during )?\w[^\"]*\".*\" at line (?P<line>\d+)(?: of (?P<file>\S+))?"
-)
-"""nvcc and NVRTC, below the error; the last one is the user's."""
+_DURING = re.compile(r"^\s+(?:detected during|(?:implicit generation of|instantiation of) )")
+"""nvcc and NVRTC, below the error: see :mod:`kernelpro.build.instantiation`."""
 _SUMMARY = re.compile(
     r"\d+ errors? (?:generated|detected)|compilation terminated|returned \d+ exit status"
     r"|assembly aborted due to errors"
@@ -70,6 +71,8 @@ class CompilerError:
     message: str
     snippet: tuple[str, ...] = ()
     required_from: str = ""
+    bindings: tuple[str, ...] = ()
+    """The telling template arguments of the innermost instantiation."""
 
 
 HINTS: tuple[tuple[str, str, str], ...] = (
@@ -80,7 +83,7 @@ HINTS: tuple[tuple[str, str, str], ...] = (
     ("cpp", r"(?:target specific option mismatch|inlining failed in call to 'always_inline')",
      "this processor lacks the instruction set of that intrinsic: use narrower vectors"),
     ("cuda", r'(?:cannot|could not) open source file "(?:cute|cutlass)/',
-     "CUTLASS headers were not found: install nvidia-cutlass or pass -I"),
+     "CUTLASS headers were not found: install nvidia-cutlass or set CUTLASS_HOME"),
     ("cuda", r'(?:cannot|could not) open source file',
      "NVRTC has no host headers: drop the include or use compiler='nvcc'"),
     ("cuda", r'"u?int(?:8|16|32|64)_t" is undefined',
@@ -106,7 +109,11 @@ def first_causes(log: str, language: str = "cpp", *, limit: int = LIMIT) -> str:
     errors = parse_errors(log)
     if not errors:
         return truncate_middle("\n".join(log.strip().splitlines()[-TAIL_LINES:]), limit)
-    texts = [_render(error) for error in errors[:MAX_CAUSES]]
+    shown = errors[:MAX_CAUSES]
+    # What one instantiation binds is said once, however many of its assertions fail.
+    repeated = [None, *(error.bindings for error in shown)]
+    texts = [_render(e, bindings=e.bindings != known)
+             for e, known in zip(shown, repeated, strict=False)]  # fmt: skip
     if len(errors) > MAX_CAUSES:
         texts.append(f"({len(errors) - MAX_CAUSES} more errors, mostly consequences)")
     texts += [f"Hint: {hint}" for hint in _hints(errors[:MAX_CAUSES], language)]
@@ -115,7 +122,8 @@ def first_causes(log: str, language: str = "cpp", *, limit: int = LIMIT) -> str:
 
 def parse_errors(log: str) -> tuple[CompilerError, ...]:
     """Every distinct error of ``log`` in the compiler's order."""
-    lines = [line[:LINE_LIMIT] for line in log[:LOG_LIMIT].splitlines()]
+    whole = log[:LOG_LIMIT].splitlines()
+    lines = [line[:LINE_LIMIT] for line in whole]
     errors: dict[tuple[str, int | None, str], CompilerError] = {}
     required = ""
     for index, line in enumerate(lines):
@@ -130,28 +138,30 @@ def parse_errors(log: str) -> tuple[CompilerError, ...]:
             continue
         groups = match.groupdict()
         file = (groups.get("file") or "").strip()
-        snippet, during = _below(lines[index + 1 : index + 1 + BELOW_LINES], file)
+        snippet, during = _below(lines[index + 1 : index + 1 + BELOW_LINES])
+        template = instantiation.context(whole[index + 1 : index + 1 + CONTEXT_LINES])
+        if template:
+            during = _place(template.file or file, template.line)
         error = CompilerError(
             file=file,
             line=int(groups["line"]) if groups.get("line") else None,
             message=truncate_middle(match["message"].strip(), MESSAGE_LIMIT),
             snippet=snippet,
             required_from=during or required,
+            bindings=template.bindings if template else (),
         )
         errors.setdefault((error.file, error.line, error.message), error)
         required = ""
     return tuple(errors.values())
 
 
-def _below(following: Sequence[str], file: str) -> tuple[tuple[str, ...], str]:
+def _below(following: Sequence[str]) -> tuple[tuple[str, ...], str]:
     """(source and caret lines, the user's line that needed the template) below a message."""
     snippet: list[str] = []
     in_note = False
     for line in following:
-        during, context = _DURING.match(line), _REQUIRED.match(line)
-        if during:
-            return tuple(snippet), _place(during["file"] or file, during["line"])
-        if not line.strip():
+        context = _REQUIRED.match(line)
+        if not line.strip() or _DURING.match(line):
             break
         if not line[0].isspace():
             in_note = ": note" in line
@@ -170,10 +180,11 @@ def _place(file: str, line: str | int | None) -> str:
     return f"{name}:{line}" if name and line else name or f"line {line}"
 
 
-def _render(error: CompilerError) -> str:
+def _render(error: CompilerError, *, bindings: bool = True) -> str:
     place = f"{_place(error.file, error.line)}: " if error.file else ""
     origin = f"\n    (required from {error.required_from})" if error.required_from else ""
-    return "\n".join([f"{place}{error.message}{origin}", *error.snippet])
+    bound = [f"    with {binding}" for binding in error.bindings if bindings]
+    return "\n".join([f"{place}{error.message}{origin}", *error.snippet, *bound])
 
 
 def _hints(errors: Sequence[CompilerError], language: str) -> list[str]:

@@ -117,6 +117,12 @@ def nsys() -> Check:
     return _program("nsys", "install Nsight Systems", "system timelines (torch's profiler stays)")
 
 
+def compute_sanitizer() -> Check:
+    """compute-sanitizer is there."""
+    return _program("compute-sanitizer", "install the CUDA toolkit's compute-sanitizer",
+                    "stray memory accesses of a run's finalists")  # fmt: skip
+
+
 def _program(name: str, remedy: str, needed_for: str) -> Check:
     path = nvcc.find_cuda_program(name)
     if path is None:
@@ -183,16 +189,17 @@ def cutlass() -> Check:
     root = nvcc.find_cutlass()
     if root is not None and (root / "include" / "cute" / "tensor.hpp").exists():
         return ok("CUTLASS headers", str(root / "include"))
-    chosen = os.environ.get("CUTLASS_PATH")
+    chosen = [f"{name}={os.environ[name]}" for name in nvcc.CUTLASS_VARIABLES
+              if os.environ.get(name)]  # fmt: skip
     return Check(
         name="CUTLASS headers", status="unusable" if chosen else "missing",
-        detail=f"CUTLASS_PATH={chosen} has no include/cute" if chosen else "not found",
-        remedy="pip install --no-deps nvidia-cutlass, or set CUTLASS_PATH to a checkout",
+        detail=f"{chosen[0]} has no include/cute" if chosen else "not found",
+        remedy="pip install --no-deps nvidia-cutlass, or set CUTLASS_HOME to a checkout",
         needed_for="CuTe and CUTLASS kernels",
     )  # fmt: skip
 
 
 CHECKS: list[Callable[[], Check]] = [
     driver, torch_cuda, nvcc_compiler, nvrtc_compiler, ncu, ncu_counters, nsys, cupti, cuobjdump,
-    nvdisasm, nvml, cutlass,
+    nvdisasm, compute_sanitizer, nvml, cutlass,
 ]  # fmt: skip

@@ -13,7 +13,7 @@ This package is the part of kernelpro that exported candidates carry inside them
 standard library only, and knows a tensor by its ``data_ptr()``. It must not judge or time.
 
 Environment: ``KERNELPRO_BUILD_DIR`` (default: the user's cache), ``KERNELPRO_CXX`` or ``CXX``,
-``KERNELPRO_CUDA_ARCH`` (default: the current GPU's), ``CUDA_HOME``, ``CUTLASS_PATH``.
+``KERNELPRO_CUDA_ARCH`` (default: the current GPU's), ``CUDA_HOME``, ``CUTLASS_HOME``.
 """
 
 from __future__ import annotations

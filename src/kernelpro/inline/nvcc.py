@@ -118,18 +118,31 @@ def _nvrtc_flags(flags: Sequence[str]) -> list[str]:
 
 def _cutlass(source: str) -> list[Path]:
     """Include folders of CUTLASS if ``source`` uses it and it can be found."""
-    if not re.search(r'#\s*include\s*[<"](?:cute|cutlass)/', source):
+    if not re.search(r'^\s*#\s*include\s*[<"](?:cute|cutlass)/', source, flags=re.M):
         return []
     root = find_cutlass()
-    return [root / "include", root / "tools" / "util" / "include"] if root else []
+    if root is None:
+        raise ToolchainError("The source includes CUTLASS headers, and there are none: "
+                             "pip install --no-deps nvidia-cutlass, or set CUTLASS_HOME")  # fmt: skip
+    folders = [root / "include", root / "tools" / "util" / "include"]
+    return [folder for folder in folders if folder.is_dir()]
+
+
+CUTLASS_VARIABLES = ("CUTLASS_HOME", "CUTLASS_PATH", "KERNELPRO_CODE_ROOT")
+"""Environment variables that may name a CUTLASS checkout, first come first served. The last one
+is the tree of code search: what a writer reads there is then what is compiled against."""
 
 
 @functools.cache
 def find_cutlass() -> Path | None:
-    """The CUTLASS tree: ``CUTLASS_PATH``, else the one in the package ``nvidia-cutlass``."""
-    chosen = os.environ.get("CUTLASS_PATH")
-    if chosen:
-        return Path(chosen).expanduser()
+    """The CUTLASS tree: of :data:`CUTLASS_VARIABLES`, else of the package ``nvidia-cutlass``."""
+    for name in CUTLASS_VARIABLES:
+        chosen = os.environ.get(name)
+        tree = Path(chosen).expanduser() if chosen else None
+        if tree and any((tree / "include" / part).is_dir() for part in ("cute", "cutlass")):
+            return tree
+        if tree and tree.name == "include" and (tree / "cute").is_dir():
+            return tree.parent
     for place in _package_folders("cutlass_library"):
         if (place / "source" / "include" / "cute").is_dir():
             return place / "source"

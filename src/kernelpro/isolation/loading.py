@@ -17,6 +17,7 @@ from typing import Any
 
 import torch
 
+from kernelpro.build.errors import first_causes
 from kernelpro.text import truncate_middle
 
 MESSAGE_CHARACTERS = 6000
@@ -100,10 +101,14 @@ def text_of(error: BaseException) -> str:
 
 
 def describe_error(error: BaseException) -> str:
-    """``Type: message``; a syntax error keeps its line and caret."""
+    """``Type: message``; a syntax error keeps its line and caret, a compiler's log its causes."""
     if isinstance(error, SyntaxError):
         return "".join(traceback.format_exception_only(error)).strip()
     text = text_of(error)
+    log = getattr(error, "log", None)
+    if isinstance(log, str) and log and type(error).__name__ == "BuildError":
+        said = text.partition("\n")[0]
+        text = f"{said}\n{first_causes(log, 'cuda' if 'nv' in said else 'cpp')}"
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 

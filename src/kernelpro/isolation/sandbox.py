@@ -17,6 +17,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from kernelpro.inline.nvcc import CUTLASS_VARIABLES
 from kernelpro.isolation import landlock, seccomp
 from kernelpro.schema.config import SandboxMode
 
@@ -192,7 +193,7 @@ def _restrict_files(policy: SandboxPolicy, layers: Layers) -> None:
 def environment_readable() -> list[str]:
     """Where this interpreter, its packages and the tools on its search paths live."""
     found = [sys.prefix, sys.base_prefix, *sys.path]
-    for variable in ("PATH", "LD_LIBRARY_PATH", "CUDA_HOME", "CUDA_PATH"):
+    for variable in ("PATH", "LD_LIBRARY_PATH", "CUDA_HOME", "CUDA_PATH", *CUTLASS_VARIABLES):
         found += os.environ.get(variable, "").split(os.pathsep)
     # A search path that names the root or a relative folder must not open everything.
     return [path for path in dict.fromkeys(found) if path.startswith("/") and Path(path) != ROOT]

@@ -14,11 +14,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from kernelpro.build.artifacts import build_environment
+from kernelpro.inline.nvcc import CUTLASS_VARIABLES
 from kernelpro.text import format_si
 
 INHERITED = ("PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "LD_LIBRARY_PATH",
              "CUDA_HOME", "CUDA_PATH", "CUDA_DEVICE_ORDER", "CC", "CXX", "KERNELPRO_CXX",
-             "NVCC_CCBIN",
+             "NVCC_CCBIN", *CUTLASS_VARIABLES,
              "KERNELPRO_CUDA_ARCH", "TORCH_CUDA_ARCH_LIST")  # fmt: skip
 """What compilers and drivers are found by. Values are the referee's own."""
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import struct
 
+from kernelpro.proposers.playbook.cuda.online import TOTAL
 from kernelpro.proposers.playbook.plan.ir import Node
 
 MEMORY_TYPES = {
@@ -38,7 +39,8 @@ _LIBM = {
 _FAST = {
     "exp": "fast_exp({0})", "sigmoid": "fast_sigmoid({0})", "tanh": "fast_tanh({0})",
     "silu": "({0} * fast_sigmoid({0}))", "gelu_tanh": "fast_gelu_tanh({0})",
-    "mish": "fast_mish({0})", "softplus": "fast_softplus({0})", "log": "__logf({0})",
+    "gelu": "fast_gelu({0})", "mish": "fast_mish({0})", "softplus": "fast_softplus({0})",
+    "log": "__logf({0})",
     "div": "fast_divide({0}, {1})", "reciprocal": "fast_divide(1.0f, {0})",
 }  # fmt: skip
 """float32 on the special-function unit: errors near 1e-6 relative (CUDA C++ guide, E.2)."""
@@ -163,9 +165,11 @@ def to_memory(text: str, dtype: str, compute: str) -> str:
     return f"static_cast<{MEMORY_TYPES[dtype]}>({text})"
 
 
-def reduction(op: str, dtype: str) -> str:
+def reduction(op: str, dtype: str, *, fast: bool = False) -> str:
     """The reduction type of ``prelude.cuh`` for a reduce node over values of ``dtype``."""
     kind = _type(dtype)
+    if op == TOTAL:
+        return f"SoftmaxSum<{'true' if fast else 'false'}>"
     if op in ("any", "all"):
         return "Any" if op == "any" else "All"
     if op in ("argmax", "argmin"):

@@ -32,17 +32,24 @@ class CudaKnobs:
     """Packs of a row each thread should hold when ``row_threads`` is 0."""
     register_words: int = 64
     """Registers per thread that may hold a row between passes; 0 = read it again."""
+    online: bool = True
+    """Largest value and sum of exponentials in one pass where rows do not stay in registers."""
     column_depth: int = 8
     """Threads along the reduction of a column kernel."""
     split: int = 0
     """Blocks per row for long reductions; 0 = as many as fill the GPU, 1 = never split."""
     matmul: str = "library"
-    """Who multiplies: ``library``, ``library_half`` (bfloat16 operands), ``simt`` or ``tensor``."""
+    """Who multiplies: ``library``, ``library_half`` (bfloat16 operands), ``simt``, ``tensor`` (TF32
+    or half, as the problem allows) or ``split_tf32`` (float32 as three TF32 products)."""
     tile_m: int = 128
     tile_n: int = 128
     tile_k: int = 16
     """Block tile of own matrix products."""
     stages: int = 3
     """Shared-memory stages of own matrix products."""
+    chunk_k: int = 8
+    """Split products: depth that the tensor cores sum up before float32 adders take over."""
+    resident_blocks: int = 1
+    """Split products: blocks per SM that registers must suffice for."""
     grouping: Grouping = "full"
     """Fusion: ``full``, ``vertical`` or ``single`` (see ``plan``)."""

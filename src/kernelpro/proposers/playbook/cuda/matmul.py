@@ -1,7 +1,8 @@
 """Own matrix products with the epilogue fused into the registers that hold the sums.
 
-Strict float32 runs on the CUDA cores; TF32 and half precision on the tensor cores, where the
-problem allows that arithmetic. The templates are in ``gemm.cuh``.
+Strict float32 runs on the CUDA cores (``simt``), or on the tensor cores as three TF32 products
+that together keep its accuracy (``split``); TF32 and half precision where the problem allows that
+arithmetic. The templates are in ``gemm.cuh`` and its neighbours.
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ from kernelpro.proposers.playbook.plan.ir import Access, Axis, Buffer, Kernel, M
 from kernelpro.proposers.playbook.plan.ir import Node as PlanNode
 
 THREADS = 256
+TEMPLATES = {"simt": (), "tf32": (), "split": ("gemm_split.cuh",), "half": ("gemm_half.cuh",)}
+"""Method -> texts it needs beyond ``gemm.cuh``."""
 STATIC_SHARED_LIMIT = 48 * 1024
 """Bytes of shared memory a kernel gets without opting in (CUDA C++ guide, table of limits)."""
 
@@ -31,19 +34,19 @@ class _Operands:
 
 
 def supports(step: MatmulKernel, buffers: dict[str, Buffer], method: str) -> bool:
-    """True if ``method`` (``simt``, ``tf32``, ``half``) can compute this product."""
+    """True if ``method``, a key of ``TEMPLATES``, can compute this product."""
     kinds = {buffers[step.lhs.buffer].dtype, buffers[step.rhs.buffer].dtype}
     if step.batch > 65535 or len(kinds) > 1:
         return False
     unit = 1 in step.lhs.strides[1:] and 1 in step.rhs.strides[1:]
-    allowed = {"simt": {"float32"}, "tf32": {"float32"}, "half": {"float32", "float16", "bfloat16"}}
-    return unit and kinds <= allowed.get(method, set())
+    allowed = {"float32", "float16", "bfloat16"} if method == "half" else {"float32"}
+    return unit and kinds <= allowed
 
 
 def emit_matmul(
     step: MatmulKernel, buffers: dict[str, Buffer], knobs: CudaKnobs, method: str
 ) -> Emitted:
-    """The product and its epilogue as one kernel. ``method``: ``simt``, ``tf32`` or ``half``."""
+    """The product and its epilogue as one kernel. ``method``: a key of ``TEMPLATES``."""
     operands = _shape(step, buffers, method)
     epilogue = step.epilogue or _plain(step)
     functor, parameters = _functor(step, epilogue, buffers, knobs, method)
@@ -55,10 +58,9 @@ def emit_matmul(
     fields = ", ".join(text.split()[-1] for text, _ in parameters)
     batch = "static_cast<int>(blockIdx.z)" if step.batch > 1 else "0"
     lines = [f"const {step.name}_epilogue epilogue{{{batch}{', ' if fields else ''}{fields}}};"]
-    source = "\n".join([
-        operands.text, functor, function(step.name, [p for p, _ in everything], THREADS,
-                                         lines + body),
-    ])  # fmt: skip
+    resident = knobs.resident_blocks if method == "split" else 0
+    kernel = function(step.name, [p for p, _ in everything], THREADS, lines + body, blocks=resident)
+    source = "\n".join([operands.text, functor, kernel])
     tiles = math.ceil(step.m / knobs.tile_m) * math.ceil(step.n / knobs.tile_n)
     launch = Launch(step.name, (tiles, 1, step.batch), (THREADS, 1, 1),
                     tuple(n for _, n in everything), shared)  # fmt: skip
@@ -176,9 +178,10 @@ def _call(
     tile = f"{knobs.tile_m}, {knobs.tile_n}, {knobs.tile_k}"
     if method == "simt":
         return [f"gemm_simt<{shape}, {tile}>({a}, {b}, epilogue);"], 0
-    if method == "tf32":
+    if method in ("tf32", "split"):
         size = knobs.stages * (_tile_size(step, knobs, 0, 4, 8) + _tile_size(step, knobs, 1, 4, 8))
-        call = f"gemm_tf32<{shape}, {tile}, {knobs.stages}>({a}, {b}, shared, epilogue);"
+        more = f", {min(knobs.chunk_k, knobs.tile_k)}" if method == "split" else ""
+        call = f"gemm_{method}<{shape}, {tile}, {knobs.stages}{more}>({a}, {b}, shared, epilogue);"
         return ["extern __shared__ __align__(16) float shared[];", call], size * 4
     bfloat = "false" if buffers[step.lhs.buffer].dtype == "float16" else "true"
     size = 2 * (_tile_size(step, knobs, 0, 8, 8) + _tile_size(step, knobs, 1, 8, 8))

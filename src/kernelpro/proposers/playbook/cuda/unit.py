@@ -10,7 +10,7 @@ from kernelpro.proposers.playbook.candidate import Body, allocation, aten_text, 
 from kernelpro.proposers.playbook.cuda.elementwise import emit_elementwise
 from kernelpro.proposers.playbook.cuda.emitted import Emitted
 from kernelpro.proposers.playbook.cuda.knobs import CudaKnobs
-from kernelpro.proposers.playbook.cuda.matmul import emit_matmul, supports
+from kernelpro.proposers.playbook.cuda.matmul import TEMPLATES, emit_matmul, supports
 from kernelpro.proposers.playbook.cuda.reduction import emit_reduction
 from kernelpro.proposers.playbook.cuda.scan import emit_scan
 from kernelpro.proposers.playbook.plan.ir import (
@@ -21,7 +21,7 @@ from kernelpro.proposers.playbook.plan.ir import (
 )  # fmt: skip
 from kernelpro.schema.problem import Precision
 
-Method = Literal["library", "library_half", "simt", "tf32", "half"]
+Method = Literal["library", "library_half", "simt", "tf32", "split", "half"]
 
 
 def cuda_body(
@@ -56,7 +56,7 @@ class _Unit:
         self.sources: list[str] = []
         self.bindings: list[str] = []
         self.statements: dict[str, tuple[str, ...]] = {}
-        self.has_gemm = False
+        self.templates: set[str] = set()
         self.like = next((n for n in plan.inputs if n not in plan.scalars), None)
 
     def kernel(self, step: Kernel) -> None:
@@ -83,8 +83,8 @@ class _Unit:
     def matmul(self, step: MatmulKernel) -> None:
         """A product with its epilogue: own kernel, or the library and a kernel after it."""
         method = self.method(step)
-        if method in ("simt", "tf32", "half"):
-            self.has_gemm = True
+        if method in TEMPLATES:
+            self.templates |= {"gemm.cuh", *TEMPLATES[method]}
             emitted = emit_matmul(step, self.plan.buffers, self.knobs, method)
             lines = [*self.allocations(step.writes()), *self.launches(emitted)]
         else:
@@ -97,8 +97,9 @@ class _Unit:
     def method(self, step: MatmulKernel) -> Method:
         """Who multiplies, given the knobs and the arithmetic the problem allows."""
         wanted = self.knobs.matmul
-        if wanted == "simt" and supports(step, self.plan.buffers, "simt"):
-            return "simt"
+        strict: dict[str, Method] = {"simt": "simt", "split_tf32": "split"}
+        if wanted in strict and supports(step, self.plan.buffers, strict[wanted]):
+            return strict[wanted]
         half = self._is_half(step) or self.precision == "half"
         if wanted == "tensor":
             method: Method = "half" if half else "tf32"
@@ -152,7 +153,7 @@ class _Unit:
         """Module-level Python: the source, its build, and the launch configurations."""
         if not self.sources:
             return ""
-        parts = [_text("prelude.cuh"), *([_text("gemm.cuh")] if self.has_gemm else [])]
+        parts = [_text(name) for name in ("prelude.cuh", *sorted(self.templates))]
         source = "\n".join([*parts, *self.sources])
         lines = [
             f"_SOURCE_{self.number} = {text_literal(source)}",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from typing import Any
 
 from kernelpro.proposers.playbook.candidate import Body
 from kernelpro.proposers.playbook.cuda.knobs import CudaKnobs
@@ -18,6 +19,13 @@ MAX_THREADS = 1024
 MAX_UNROLL = 8
 MAX_REGISTER_WORDS = 128
 TENSOR_TILE_K = 32
+SPLIT: dict[str, Any] = {
+    "matmul": "split_tf32", "tile_m": 128, "tile_n": 128, "tile_k": 32, "stages": 4, "chunk_k": 32,
+    "resident_blocks": 1,
+}  # fmt: skip
+"""Float32 as three TF32 products; the best of eight settings on an H200
+(``benchmarks/playbook_matmul.py``)."""
+OWN_PRODUCTS = ("simt", "split_tf32", "tensor")
 UNIT_STEP, LEAST_UNITS = 0.25, 0.5
 """Chosen. Below half of the SMs bandwidth falls; the largest block keeps an SM full by itself."""
 GROUPINGS: tuple[Grouping, ...] = ("single", "vertical", "full")
@@ -65,13 +73,13 @@ class CudaBackend:
 
     def drafts(self, task: Task) -> Iterator[CudaKnobs]:
         """Scalar accesses, a kernel per operator, rows read again; few good habits."""
-        plain = CudaKnobs(lanes=1, register_words=0, split=1, grouping="single")
+        plain = CudaKnobs(lanes=1, register_words=0, split=1, online=False, grouping="single")
         habits: list[dict[str, object]] = [
             {"grouping": "full"}, {"lanes": 8}, {"unroll": 4}, {"stream": True},
-            {"register_words": 64}, {"split": 0},
+            {"register_words": 64}, {"split": 0}, {"online": True},
         ]  # fmt: skip
         if task.products:
-            habits.append({"matmul": "simt"})
+            habits += [{"matmul": "simt"}, SPLIT]
         return few_habits(plain, habits)
 
     def grouping(self, knobs: CudaKnobs) -> Grouping:
@@ -80,7 +88,7 @@ class CudaBackend:
 
     def owns_products(self, knobs: CudaKnobs) -> bool:
         """True if our own product is wanted."""
-        return knobs.matmul in ("simt", "tensor")
+        return knobs.matmul in OWN_PRODUCTS
 
     def body(self, plan: Plan, knobs: CudaKnobs, number: int, task: Task) -> Body:
         """CUDA for one plan."""
@@ -114,6 +122,10 @@ def _products(best: CudaKnobs, task: Task) -> Iterator[Variant]:
                       "own tensor-core product with the epilogue in registers",
                       "Sums never reach memory before the epilogue.")  # fmt: skip
     yield Variant(best, "library product, one fused kernel after it", after)
+    yield Variant(replace(best, **SPLIT),
+                  "own float32 product on tensor cores, three TF32 products for one",
+                  "Both parts of each operand keep float32 accuracy at the tensor cores' rate; the "
+                  "epilogue follows in registers.")  # fmt: skip
     yield Variant(replace(best, matmul="simt"),
                   "own float32 product with the epilogue in registers",
                   "Sums never reach memory before the epilogue.")  # fmt: skip
@@ -158,8 +170,10 @@ def _block(k: CudaKnobs, task: Task, *, larger: bool) -> CudaKnobs | None:
 
 
 def _tensor(k: CudaKnobs, task: Task) -> CudaKnobs | None:
-    if not task.products or task.problem.precision == "strict":
+    if not task.products:
         return None
+    if task.problem.precision == "strict":
+        return replace(k, **SPLIT)
     return replace(k, matmul="tensor", tile_k=TENSOR_TILE_K)
 
 
@@ -171,11 +185,12 @@ def _library_half(k: CudaKnobs, task: Task) -> CudaKnobs | None:
 def _own(k: CudaKnobs, task: Task) -> CudaKnobs | None:
     if not task.products:
         return None
-    return _tensor(k, task) or replace(k, matmul="simt", tile_k=16)
+    tensor = _tensor(k, task)
+    return tensor if tensor != k else replace(k, matmul="simt", tile_k=16)
 
 
 def _tile(k: CudaKnobs, task: Task, *, larger: bool) -> CudaKnobs | None:
-    if not task.products or k.matmul not in ("simt", "tensor"):
+    if not task.products or k.matmul not in OWN_PRODUCTS:
         return None
     if larger:
         return replace(k, tile_m=128, tile_n=128) if k.tile_m < 128 else _deeper(k)
@@ -188,10 +203,11 @@ def _deeper(k: CudaKnobs) -> CudaKnobs | None:
 
 
 def _registers(k: CudaKnobs, task: Task) -> CudaKnobs | None:
-    """Rows stay in registers between passes."""
-    if not _has(task, reduced=True) or k.register_words >= MAX_REGISTER_WORDS:
+    """Rows stay in registers between passes, or are read fewer times."""
+    if not _has(task, reduced=True) or (k.register_words >= MAX_REGISTER_WORDS and k.online):
         return None
-    return replace(k, register_words=max(32, k.register_words * 2))
+    words = min(MAX_REGISTER_WORDS, max(32, k.register_words * 2))
+    return replace(k, register_words=words, online=True)
 
 
 def _grid(k: CudaKnobs, task: Task, *, larger: bool) -> CudaKnobs | None:
