@@ -13,7 +13,6 @@ from kernelpro.proposers.playbook.plan.planner import Planner, Unfusable, refere
 from kernelpro.schema.graph import GraphNode
 from kernelpro.schema.problem import TensorSpec
 
-
 EXPANDED = "_expanded"
 """Ending of the names of stored tensors seen with repeated rows."""
 
