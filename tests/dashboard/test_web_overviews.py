@@ -117,7 +117,7 @@ def test_machines_are_on_the_run_page_and_over_all_runs(tmp_path):
         bare = server.get(f"/runs/{OTHER}/parts/use").text
         page = Page(server.get("/machines").text)
     for text in ("".join(part.text), "".join(page.text)):
-        assert "cuda:0 on <b>box</b>, H200" in text
+        assert "cuda:0 GPU-1 on <b>box</b>, H200" in text
         assert "20 calls, 4.5 s on average" in text
         assert "100%" in text, "27 s of work were recorded within less than a second"
     assert "1.5 s on average, 1.5 s at most" in "".join(part.text)
