@@ -6,7 +6,7 @@ from kernelpro.report.blocks import facts, table
 from kernelpro.report.charts.timing import bar
 from kernelpro.report.markup import Child, Markup, element
 from kernelpro.report.words import seconds
-from kernelpro.views.utilisation_view import DeviceUse, UtilisationView
+from kernelpro.views.utilisation_view import UtilisationView
 
 UNPLACED = "No evaluation of this run says which device it ran on."
 
@@ -16,7 +16,7 @@ def utilisation_block(used: UtilisationView) -> Markup:
     if not used.devices:
         return element("div", element("p", UNPLACED, class_="quiet"), _calls_alone(used))
     heads = ("Device", "Evaluations", "Busy", "Share of the run")
-    rows = [(_device(d), d.evaluations, seconds(d.busy_s), share_bar(d.busy_share))
+    rows = [(d.title, d.evaluations, seconds(d.busy_s), share_bar(d.busy_share))
             for d in used.devices]  # fmt: skip
     return element(
         "div",
@@ -55,10 +55,6 @@ def share_bar(share: float | None) -> Markup:
     if share is None:
         return element("span", "not known", class_="quiet")
     return element("div", bar(share, "bar-best"), element("span", f"{share:.0%}"), class_="share")
-
-
-def _device(device: DeviceUse) -> str:
-    return f"{device.label} on {device.host}, {device.model}"
 
 
 def _calls_alone(used: UtilisationView) -> Child:

@@ -81,6 +81,11 @@ class DeviceUse(NamedTuple):
         """Its name; of a GPU with its UUID's beginning, since each worker calls its own cuda:0."""
         return f"{self.device} {self.uuid[:12]}" if self.device.startswith("cuda") else self.device
 
+    @property
+    def title(self) -> str:
+        """Which device of which machine it is."""
+        return f"{self.label} on {self.host}, {self.model}"
+
 
 class UtilisationView(NamedTuple):
     """The whole."""

@@ -30,7 +30,7 @@ def machines_page(runs: Sequence[tuple[str, str, UtilisationView]]) -> str:
 
 
 def _row(name: str, problem: str, used: UtilisationView) -> tuple[Child, ...]:
-    devices = [f"{device.device} on {device.host}, {device.model}" for device in used.devices]
+    devices = [device.title for device in used.devices]
     waited = "–" if used.queued_mean_s is None else seconds(used.queued_mean_s)
     return (
         element("a", problem or name, href=f"/runs/{name}", title=name),
