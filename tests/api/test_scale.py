@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
@@ -15,15 +16,17 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.loop.simulated import SimulatedWriter
+from tests.executors.spooled import spool, workers
+from tests.loop.simulated import SOURCE, SimulatedWriter
 from typer.testing import CliRunner
 
 import kernelpro.api as api
 from kernelpro._optional import present
-from kernelpro.api.executing import RunParts
+from kernelpro.api.executing import RunParts, opened_executor
 from kernelpro.campaign import campaign as campaigns
 from kernelpro.cli.main import app
 from kernelpro.errors import StoreError, UserError
+from kernelpro.executors.base import Executor
 from kernelpro.loop.elsewhere import SIMULATED, assemble_with, prepare_with
 from kernelpro.proposers.base import PROPOSERS
 
@@ -132,23 +135,42 @@ def test_ray_on_a_cluster_of_this_machine(tmp_path: Path) -> None:
     check(run(shlex.join(words)), "ray")
 
 
+@contextlib.contextmanager
+def simulated_parts(executor: str | Executor) -> Iterator[RunParts]:
+    with opened_executor(executor) as opened:
+        yield RunParts(
+            prepare_with(opened, SIMULATED), assemble_with(opened, SIMULATED),
+            lambda result: opened.release(result.run_id),
+        )  # fmt: skip
+
+
+def test_answers_are_judged_on_a_spools_worker(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module = sys.modules["kernelpro.api.external"]
+    monkeypatch.setattr(module, "run_parts", simulated_parts)
+    monkeypatch.setattr(module, "write_results", lambda result: None)
+    with spool(tmp_path, lease_s=0) as executor, workers(tmp_path, 1, names="there"):
+        started = api.start("problems/one.py", executor=executor, evaluations=4)
+        assert len(api.ask(started.folder, count=2)) == 2
+        told = api.tell_all(
+            started.folder, {n: SOURCE.format(note=n) for n in (1, 2)},
+            executor=executor,
+        )  # fmt: skip
+        assert [one.outcome.environment["ran_on"]["worker"] for one in told] == ["there0"] * 2
+        again = api.tell(started.folder, "x\n", request=2, executor=executor)
+        assert again.already
+        assert again.outcome == told[1].outcome
+        result = api.finish(started.folder, executor=executor)
+    assert result.evaluations == 2
+    assert result.stop_reason == "exhausted"
+
+
 def test_optimize_and_resume_on_an_executor(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from contextlib import contextmanager
-
-    from kernelpro.api.executing import opened_executor
-
-    @contextmanager
-    def parts(executor: str) -> Iterator[RunParts]:
-        with opened_executor(executor) as opened:
-            yield RunParts(
-                prepare_with(opened, SIMULATED), assemble_with(opened, SIMULATED),
-                lambda result: opened.release(result.run_id),
-            )  # fmt: skip
-
     module = sys.modules["kernelpro.api.optimize"]  # the package names its function so, too
-    monkeypatch.setattr(module, "run_parts", parts)
+    monkeypatch.setattr(module, "run_parts", simulated_parts)
     monkeypatch.setattr(module, "write_results", lambda result: None)
     result = api.optimize(
         "problems/one.py", executor="local", parallel=3, evaluations=5, runs_root=tmp_path / "runs"

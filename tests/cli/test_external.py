@@ -58,6 +58,18 @@ def test_several_open_requests_answered_by_number(runs, tmp_path):
     assert [r["request"] for r in asked["requests"]] == [3]
 
 
+def test_several_answers_in_one_command(runs, tmp_path):
+    kernelpro("ask", "latest", "-n", 2, "--runs", runs)
+    for name in "ab":
+        (tmp_path / name).write_text(f"# Title: version {name}\n{BROKEN}# {name}\n")
+    words = ("tell", "latest", 2, tmp_path / "a", 1, tmp_path / "b", "--runs", runs)
+    told = json.loads(kernelpro(*words, "--json", code=1))["answers"]
+    assert [(t["request"], t["node"], t["already"]) for t in told] == [
+        (2, "n0001", False), (1, "n0002", False),
+    ]  # fmt: skip
+    assert kernelpro(*words, code=1).count("answered before") == 2
+
+
 def test_the_only_open_request_needs_no_number(runs, tmp_path):
     mine = tmp_path / "mine.py"
     mine.write_text(BROKEN)
@@ -70,7 +82,9 @@ def test_the_only_open_request_needs_no_number(runs, tmp_path):
     ("words", "said"),
     [
         (("tell", "latest", "one", "mine.py"), "'one' is not the number of a request"),
-        (("tell", "latest", "1", "2", "mine.py"), "one request and one file"),
+        (("tell", "latest", "1", "2", "mine.py"), "one file for each request"),
+        (("tell", "latest", "1", "a.py", "1", "b.py"), "A request has one answer"),
+        (("tell", "latest", "1", "a.py", "2", "b.py", "--title", "t"), "# Title"),
         (("tell", "latest"), "Give a CANDIDATE, or --end"),
         (("ask", "latest", "--json", "--markdown"), "Choose --json or --markdown"),
         (("start", "x.py", "--model", "openai:gpt"), "kernelpro optimize --model openai:gpt"),

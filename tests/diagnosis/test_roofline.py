@@ -13,6 +13,7 @@ from kernelpro.diagnosis import cuda_metrics as cuda
 from kernelpro.diagnosis.affinity import applies
 from kernelpro.diagnosis.analytic import floor, is_matmul
 from kernelpro.diagnosis.base import Stage1
+from kernelpro.diagnosis.cuda_evidence import matmul_like
 
 
 def cuda_stage1(duration_us: float, graph: bool = True, **values: float) -> Stage1:
@@ -78,6 +79,25 @@ def test_conflict_trusts_the_problem_with_low_confidence() -> None:
     assert stage1.analytic == "memory" and stage1.measured == "compute"
     assert stage1.roofline_class == "memory" and stage1.confidence <= 0.5
     assert applies("tensor_core_underutilization", stage1), "an unsure class silences nothing"
+
+
+def test_one_of_several_kernels_is_what_its_counters_say() -> None:
+    """The tail after a library's product: the problem is compute-bound, the tail is not."""
+    counters = {cuda.SM_PCT: 35.0, cuda.MEMORY_PCT: 76.0, cuda.DRAM_PCT: 76.0, cuda.FFMA: 0.0,
+                cuda.PIPE_TENSOR: 0.6, cuda.PIPE_FMA: 15.0, cuda.INSTRUCTIONS: 1e6}  # fmt: skip
+    tail = samples.cuda_profile(counters, duration_us=230.0)
+    product = replace(tail.kernels[0], name="nvjet", origin="library", duration_us=300.0)
+    both = replace(tail, kernels=(*tail.kernels, product))
+    graph = samples.matmul_graph(4096, dtype="bfloat16")
+    alone, beside = (
+        samples.given(p, graph, samples.H200, samples.H200_PEAKS) for p in (tail, both)
+    )
+    assert (alone.stage1.analytic, alone.stage1.measured) == ("compute", "memory")
+    assert alone.stage1.roofline_class == "compute"
+    assert beside.stage1.roofline_class == "memory"
+    assert "its counters are believed" in beside.stage1.explanation
+    assert matmul_like(alone)
+    assert not matmul_like(beside), "it multiplies no matrices"
 
 
 def test_idle_counters_refine_the_class() -> None:

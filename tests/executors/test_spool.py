@@ -121,6 +121,17 @@ def test_results_carried_back_by_hand_count(tmp_path: Path) -> None:
         until(lambda: executor.folder.waiting() == [])
 
 
+def test_a_carried_folder_has_a_problems_jobs_together(tmp_path: Path) -> None:
+    """Nobody is there to be fair to yet; whoever comes keeps few problems warm."""
+    with spool(tmp_path, lease_s=0) as executor:
+        with executor._lock:  # published together, as by a controller of several runs
+            for name in ("r-1", "s-1", "t-1", "r-2", "s-2", "t-2", "r-3"):
+                executor.submit(job(name, share=name[0]))
+        until(lambda: len(executor.folder.waiting()) == 7)
+        shares = [file.job_id[0] for file in executor.folder.waiting()]
+    assert "".join(shares) == "rrrsstt"
+
+
 def test_a_new_controller_finds_what_the_old_one_paid_for(tmp_path: Path) -> None:
     log = tmp_path / "log"
     with spool(tmp_path) as executor:

@@ -59,6 +59,23 @@ def test_cubin_needs_no_gpu(lane: str, build_dir: Path, monkeypatch: pytest.Monk
         inline.cuda(KERNEL.replace("factor;", "undefined_thing;"), compiler=lane)
 
 
+@pytest.mark.parametrize("lane", ["nvcc", "nvrtc"])
+def test_both_compilers_know_the_same_constants(lane: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A kernel that was tried with one of them must not fail with the other."""
+    if lane not in _lanes():
+        pytest.skip(f"no {lane} on this machine")
+    monkeypatch.setenv("KERNELPRO_CUDA_ARCH", "sm_90a")
+    source = """
+#include <cfloat>
+#include <climits>
+constexpr float LEAST = -INFINITY;
+extern "C" __global__ void f(float* y) {
+    y[0] = LEAST; y[1] = NAN; y[2] = FLT_MAX; y[3] = INT_MAX; y[4] = FLT_EPSILON;
+}
+"""
+    assert inline.cuda(source, compiler=lane).image[:4] == b"\x7fELF"
+
+
 def test_lane_follows_the_includes() -> None:
     assert nvcc._choose("#include <cute/tensor.hpp>") in ("nvcc", "nvrtc")
     if set(_lanes()) == {"nvcc", "nvrtc"}:

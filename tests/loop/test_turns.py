@@ -8,8 +8,8 @@ import pytest
 
 from kernelpro.errors import UserError
 from kernelpro.loop.assemble import writer_of
-from kernelpro.loop.run import create_run, read_result, start_run
-from kernelpro.loop.turns import ask, conclude, tell
+from kernelpro.loop.run import create_run, opened, read_result, start_run
+from kernelpro.loop.turns import Given, ask, conclude, tell, tell_all
 from kernelpro.schema.config import Budget, RunConfig
 from kernelpro.schema.outcome import Status
 from kernelpro.store.sqlite import RunStore
@@ -62,6 +62,57 @@ def test_several_open_requests_are_told_by_number(folder: Path) -> None:
     assert answer(folder, "b", ask_id=2) is Status.OK
     assert answer(folder, "b", ask_id=1) is Status.OK, "a repeat takes over the outcome"
     assert read_result(folder).duplicates == 1
+
+
+def test_a_writer_may_choose_what_to_go_on_from(folder: Path) -> None:
+    ask(folder)
+    assert answer(folder, "first") is Status.OK
+    (searched,) = ask(folder)
+    chosen = ask(folder, 2, parent_id="n0001")
+    assert [(r.ask.id, r.ask.parent_id, r.ask.mode) for r in chosen][-1:] == [
+        (3, "n0001", "optimize")
+    ]
+    assert all(r.parent is not None and r.parent.guidance is not None for r in chosen)
+    assert ask(folder, 2, parent_id="n0001") == chosen, "asking again changes nothing"
+    assert len(ask(folder, 9)) == 2, "never more than the evaluations left"
+    assert searched in ask(folder)
+    assert answer(folder, "second", ask_id=3) is Status.OK
+    with RunStore.open(folder) as store:
+        assert store.verify() == []
+    assert read_result(folder).evaluations == 2
+    with pytest.raises(UserError, match="no attempt 'n0099'"):
+        ask(folder, parent_id="n0099")
+
+
+def test_answers_told_together_are_recorded_in_the_order_given(folder: Path) -> None:
+    ask(folder, 3)
+    texts = {3: "a", 1: "b", 2: "a"}
+    given = [
+        Given(number, SOURCE.format(note=note), f"t{number}") for number, note in texts.items()
+    ]
+    with opened(folder, cache_root=folder, assemble=ASSEMBLE) as controller:
+        with pytest.raises(UserError, match="Request 7 is not open"):
+            tell_all(controller, [*given, Given(7, "x = 1")])
+        assert read_result(folder).evaluations == 0, "all or none"
+        nodes = tell_all(controller, given)
+    assert [(n.tell.ask_id, n.candidate and n.candidate.id) for n in nodes] == [
+        (3, "n0001"), (1, "n0002"), (2, "n0003"),
+    ]  # fmt: skip
+    assert nodes[2].duplicate_of == "n0001"
+    assert [n.candidate and n.candidate.proposal.title for n in nodes] == ["t3", "t1", "t2"]
+    assert (read_result(folder).evaluations, read_result(folder).duplicates) == (2, 1)
+
+
+def test_a_reply_without_a_candidate_leaves_the_request_open(folder: Path) -> None:
+    ask(folder)
+    reply = "I would use\n```cpp\nint x;\n```\n"
+    with pytest.raises(UserError, match=r"request 1 cannot be used.*stays open"):
+        tell(folder, reply, cache_root=folder, assemble=ASSEMBLE)
+    source = SOURCE.format(note="now")
+    event = tell(folder, f"Title: whole\n```python\n{source}```\n", cache_root=folder,
+                 assemble=ASSEMBLE)  # fmt: skip
+    assert event.candidate is not None
+    assert event.candidate.proposal.title == "whole"
 
 
 def test_wrong_turns_are_named(folder: Path, tmp_path: Path) -> None:

@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 
 from kernelpro.errors import KernelproError
-from kernelpro.store.export import export_jsonl, import_jsonl
+from kernelpro.schema.event import NodeFinished, Remeasured
+from kernelpro.schema.outcome import Latency, Outcome, Stage, Status
+from kernelpro.store.export import _shortened, export_jsonl, import_jsonl, open_text, read_jsonl
 from kernelpro.store.sqlite import RunStore
 
 from .samples import short_run
@@ -37,6 +39,53 @@ def test_there_and_back(tmp_path: Path) -> None:
     with RunStore.open(tmp_path / "copy") as copy:
         assert copy.verify() == []
         assert copy.get_blob(prompt) == b"a prompt \xff"
+
+
+def test_a_brief_export_is_small_and_can_be_read_and_replayed(tmp_path: Path) -> None:
+    with RunStore.create(tmp_path / "run") as store:
+        for event in short_run():
+            store.append(event)
+    whole, brief = exported(tmp_path / "run"), io.StringIO()
+    with RunStore.open(tmp_path / "run") as store:
+        assert export_jsonl(store, brief, brief=True) == len(short_run())
+    header = json.loads(brief.getvalue().splitlines()[0])
+    assert header["left_out"] == ["profiles", "samples of a measurement beyond 16"]
+    for full, short in zip(
+        read_jsonl(io.StringIO(whole)), read_jsonl(io.StringIO(brief.getvalue())), strict=True
+    ):
+        if not isinstance(full, NodeFinished) or full.outcome is None:
+            assert short == full
+            continue
+        assert isinstance(short, NodeFinished) and short.outcome is not None
+        assert short.profile is None
+        assert (short.candidate, short.diagnosis, short.guidance) == (
+            full.candidate, full.diagnosis, full.guidance,
+        )  # fmt: skip
+        if full.outcome.latency is not None:
+            assert short.outcome.latency is not None
+            assert short.outcome.latency.median_us == full.outcome.latency.median_us
+            assert 1 <= len(short.outcome.latency.samples) <= 16
+
+
+def test_thinned_samples_are_spread_over_all() -> None:
+    latency = Latency(median_us=50.0, ci95_us=(49.0, 51.0), samples=tuple(map(float, range(100))),
+                      timer="cuda")  # fmt: skip
+    outcome = Outcome(status=Status.CHEATING, stage=Stage.VERIFY, message="m", latency=latency,
+                      baselines={"eager": latency})  # fmt: skip
+    short = _shortened(Remeasured(node_id="n0001", outcome=outcome))
+    assert isinstance(short, Remeasured)
+    for kept in (short.outcome.latency, short.outcome.baselines["eager"]):
+        assert kept is not None
+        assert kept.samples == tuple(map(float, range(0, 100, 7)))
+
+
+def test_a_name_ending_in_gz_is_compressed(tmp_path: Path) -> None:
+    path = tmp_path / "run.jsonl.gz"
+    with open_text(path, "w") as stream:
+        stream.write("line\n" * 1000)
+    assert path.stat().st_size < 200
+    with open_text(path, "r") as stream:
+        assert stream.read() == "line\n" * 1000
 
 
 HEADER = '{"format": "kernelpro-run", "version": 1}\n'

@@ -24,7 +24,7 @@ from kernelpro.api.energy import (
     write_trace,
 )
 from kernelpro.api.evaluation import evaluate, lint, profile
-from kernelpro.api.external import ask, finish, start, tell
+from kernelpro.api.external import ask, finish, start, tell, tell_all
 from kernelpro.api.kernelbench import (
     coverage_kernelbench,
     export_kernelbench,
@@ -111,6 +111,7 @@ __all__ = [
     "suite_figure",
     "suite_report",
     "tell",
+    "tell_all",
     "tools",
     "transcript",
     "unusable",

@@ -5,16 +5,19 @@ Everything is in the run folder, so each call may come from another process, or 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kernelpro import environ
 from kernelpro.api.evaluation import load, read_candidate
+from kernelpro.api.executing import run_parts
 from kernelpro.api.limits import budget_of
 from kernelpro.api.optimize import write_results
 from kernelpro.api.runs import find_run, runs_folder, show_run
 from kernelpro.api.writers import EXTERNAL
 from kernelpro.errors import UserError
+from kernelpro.executors.base import Executor
 from kernelpro.schema.candidate import Mode
 from kernelpro.schema.config import EvaluationConfig, RunConfig
 from kernelpro.schema.event import NodeFinished
@@ -23,6 +26,13 @@ from kernelpro.schema.outcome import Outcome
 from kernelpro.schema.problem import Precision
 from kernelpro.schema.result import RunResult
 from kernelpro.schema.search import StopReason
+
+if TYPE_CHECKING:
+    from kernelpro.loop import turns
+
+
+BEST = "best"
+"""What ``ask`` calls the best attempt so far."""
 
 
 class Started(NamedTuple):
@@ -73,27 +83,38 @@ def start(
     search: str = "mcts",
     seed: int = 0,
     evaluation: EvaluationConfig | None = None,
+    executor: str | Executor | None = None,
     runs_root: Path | str | None = None,
 ) -> Started:
-    """Begin a run whose candidates come through :func:`tell`."""
+    """Begin a run whose candidates come through :func:`tell`.
+
+    ``executor``: where the problem is surveyed, which decides the run's device model; None = here,
+    on ``device``. A run that was surveyed elsewhere is told on an executor, too.
+    """
     from kernelpro.hardware import resolve_device
     from kernelpro.loop.run import create_run
 
     config = RunConfig(
-        device=resolve_device(device), writer=EXTERNAL, search=search, seed=seed,
-        budget=budget_of({"evaluations": evaluations}),
+        device=resolve_device(device) if executor is None else device, writer=EXTERNAL,
+        search=search, seed=seed, budget=budget_of({"evaluations": evaluations}),
         evaluation=evaluation or EvaluationConfig(checks="fast"),
     )  # fmt: skip
-    folder = create_run(
-        load(problem, inputs, precision), config, runs_root=runs_folder(runs_root),
-        cache_root=environ.cache_root(),
-    )  # fmt: skip
+    with run_parts(executor) as parts:
+        folder = create_run(
+            load(problem, inputs, precision), config, runs_root=runs_folder(runs_root),
+            cache_root=environ.cache_root(), prepare=parts.prepare,
+        )  # fmt: skip
     return Started(folder.name, str(folder))
 
 
-def ask(run: Path | str, *, count: int = 1, runs_root: Path | str | None = None) -> list[Request]:
+def ask(
+    run: Path | str, *, count: int = 1, parent: str | None = None,
+    runs_root: Path | str | None = None,
+) -> list[Request]:  # fmt: skip
     """The open requests of a run, and as many new ones as make ``count``.
 
+    ``parent``: an attempt to go on from (``n0003``; ``best`` for the best so far), where you know
+    better than the search; only requests of that kind are given then.
     Asking again gives the same requests until they are answered. Empty if the run is over: its
     budget is used up, or the search has nothing left to expand.
     """
@@ -101,12 +122,15 @@ def ask(run: Path | str, *, count: int = 1, runs_root: Path | str | None = None)
     from kernelpro.proposers.external import request_text
 
     folder = _external(run, runs_root)
+    chosen = parent
+    if parent == BEST and (chosen := show_run(folder).best_id) is None:
+        raise UserError("No attempt was accepted yet: ask without naming one")
     return [
         Request(
             run_id=folder.name, request=request.ask.id, parent=request.ask.parent_id,
             mode=request.ask.mode, prompt=request_text(request),
         )
-        for request in turns.ask(folder, count)
+        for request in turns.ask(folder, count, parent_id=chosen)
     ]  # fmt: skip
 
 
@@ -117,46 +141,91 @@ def tell(
     request: int | None = None,
     title: str = "",
     rationale: str = "",
+    executor: str | Executor | None = None,
     runs_root: Path | str | None = None,
 ) -> Told:
     """Evaluate ``candidate`` (a path or its text) as the answer to an open ``request``.
 
+    The text is a Python file, which may say ``Title:``, ``Answers:`` (tools whose findings it acts
+    on) and ``Move:`` in the comments at its top, or a whole reply as the request describes it, for
+    instance with SEARCH/REPLACE blocks.
+
     ``request`` None takes the only open one. Telling the same request twice gives the first
     answer's outcome again and evaluates nothing. An answer that uses up the budget ends the run:
-    the finalists are measured again, and ``best.py`` and the report are written.
+    the finalists are measured again, and ``best.py`` and the report are written. ``executor``:
+    where it is evaluated; None = here.
     """
+    folder = _external(run, runs_root)
+    if (answered := _answered(folder, request)) is not None:
+        return answered
+    given = _given(request, candidate, title, rationale)
+    return _tell(folder, [given], executor)[0]
+
+
+def tell_all(
+    run: Path | str,
+    answers: Mapping[int, Path | str],
+    *,
+    executor: str | Executor | None = None,
+    runs_root: Path | str | None = None,
+) -> list[Told]:
+    """As :func:`tell` for several requests at once, side by side if the executor has room."""
+    folder = _external(run, runs_root)
+    given = [_given(number, candidate) for number, candidate in answers.items()]
+    return _tell(folder, given, executor)
+
+
+def _tell(folder: Path, given: list[turns.Given], executor: str | Executor | None) -> list[Told]:
     from kernelpro.loop import turns
     from kernelpro.loop.run import opened
     from kernelpro.loop.stopping import reason_to_stop
 
-    folder, source = _external(run, runs_root), read_candidate(candidate)
-    if (answered := _answered(folder, request)) is not None:
-        return answered
-    with opened(folder, cache_root=environ.cache_root()) as controller:
+    with (
+        run_parts(executor) as parts,
+        opened(folder, cache_root=environ.cache_root(), assemble=parts.assemble) as controller,
+    ):
+        # Another process may have answered some before this one got in.
+        earlier = {one.ask_id: _answered(folder, one.ask_id) for one in given}
+        new = [one for one in given if earlier[one.ask_id] is None]
         state = controller.state
-        # Another process may have answered while this one waited to get in.
-        if (answered := _answered(folder, request)) is not None:
-            return answered
-        requests = [] if state.stopped else controller.session.requests(1)
-        wanted = _chosen(request, [r.ask.id for r in requests])
-        named = title or (candidate.name if isinstance(candidate, Path) else "")
-        finished = turns.tell_to(
-            controller, source, ask_id=wanted, title=named, rationale=rationale
-        )
+        requests = [] if state.stopped or not new else controller.session.requests(1)
+        open_asks = [request.ask.id for request in requests]
+        new = [one._replace(ask_id=_chosen(one.ask_id, open_asks)) for one in new]
+        nodes = iter(turns.tell_all(controller, new))
         best = state.strategy.best()
+        told = [earlier[one.ask_id] or _told(folder, next(nodes), best) for one in given]
         over = reason_to_stop(state, controller.session.elapsed_s())
-        if over is None:
-            return _told(folder, finished, best)
+        if over is None or not new:
+            return told
         result = controller.conclude(lambda: over)
+        parts.release(result)
     write_results(result)
-    return _told(folder, finished, best)._replace(stopped=result.stop_reason)
+    return [*told[:-1], told[-1]._replace(stopped=result.stop_reason)]
 
 
-def finish(run: Path | str, *, runs_root: Path | str | None = None) -> RunResult:
-    """End a run of :func:`start` now: measure the finalists again, write best file and report."""
+def _given(
+    request: int | None, candidate: Path | str, title: str = "", rationale: str = ""
+) -> turns.Given:
+    from kernelpro.loop.turns import Given
+
+    named = title or (candidate.name if isinstance(candidate, Path) else "")
+    return Given(request, read_candidate(candidate), named, rationale)
+
+
+def finish(
+    run: Path | str, *, executor: str | Executor | None = None,
+    runs_root: Path | str | None = None,
+) -> RunResult:  # fmt: skip
+    """End a run of :func:`start` now: measure the finalists again, write best file and report.
+
+    ``executor``: where they are measured; None = here.
+    """
     from kernelpro.loop import turns
 
-    result = turns.conclude(_external(run, runs_root), cache_root=environ.cache_root())
+    folder = _external(run, runs_root)
+    with run_parts(executor) as parts:
+        result = turns.conclude(folder, cache_root=environ.cache_root(), assemble=parts.assemble)
+        parts.release(result)
     write_results(result)
     return result
 

@@ -9,7 +9,7 @@ from kernelpro import environ
 from kernelpro.errors import UserError
 from kernelpro.schema.event import Exchanged
 from kernelpro.schema.exchange import Exchange
-from kernelpro.store.export import export_jsonl
+from kernelpro.store.export import export_jsonl, open_text
 from kernelpro.store.listing import RunSummary
 from kernelpro.store.listing import list_runs as list_folders
 from kernelpro.store.sqlite import DATABASE, RunStore
@@ -86,13 +86,17 @@ def diff_runs(
 
 
 def export_run(
-    run: Path | str, output: Path | str | None = None, *, runs_root: Path | str | None = None
-) -> Path:
-    """Write the run as JSON lines, readable without kernelpro; returns the file's path."""
+    run: Path | str, output: Path | str | None = None, *, brief: bool = False,
+    runs_root: Path | str | None = None,
+) -> Path:  # fmt: skip
+    """Write the run as JSON lines, readable without kernelpro; returns the file's path.
+
+    Compressed if ``output`` ends in ``.gz``. ``brief``: without profiles and most samples.
+    """
     folder = find_run(run, runs_root=runs_root)
     target = Path(output) if output is not None else Path(f"{folder.name}.jsonl")
-    with RunStore.open(folder) as store, target.open("w", encoding="utf-8") as stream:
-        export_jsonl(store, stream)
+    with RunStore.open(folder) as store, open_text(target, "w") as stream:
+        export_jsonl(store, stream, brief=brief)
     return target
 
 

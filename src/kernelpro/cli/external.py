@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -35,6 +36,7 @@ def start(
     precision: options.Precision = None,
     sandbox: options.Sandbox = "best-effort",
     library_calls: options.LibraryCalls = True,
+    executor: options.OptionalExecutor = None,
     runs: options.Runs = None,
     json: options.Json = False,
 ) -> None:
@@ -48,7 +50,7 @@ def start(
         started = api.start(
             problem, device=device, evaluations=evaluations, search=search, seed=seed,
             precision=choice(precision, Precision, "--precision"), runs_root=runs,
-            evaluation=options.attempts(sandbox, library_calls=library_calls),
+            evaluation=options.attempts(sandbox, library_calls=library_calls), executor=executor,
         )  # fmt: skip
     if json:
         say_json(started)
@@ -61,6 +63,15 @@ def ask(
     count: Annotated[
         int, typer.Option("--count", "-n", metavar="N", help="How many requests to have open.")
     ] = 1,
+    parent: Annotated[
+        str | None,
+        typer.Option(
+            "--from",
+            metavar="NODE",
+            show_default=False,
+            help="Go on from this attempt (n0003, best); default: the search chooses.",
+        ),
+    ] = None,
     runs: options.Runs = None,
     json: options.Json = False,
     markdown: Annotated[
@@ -77,7 +88,7 @@ def ask(
     if json and markdown:
         raise UserError("Choose --json or --markdown")
     with problem_speaks_aside():
-        requests = api.ask(run, count=count, runs_root=runs)
+        requests = api.ask(run, count=count, parent=parent, runs_root=runs)
     if json:
         say_json({"requests": requests})
     elif not requests:
@@ -92,8 +103,9 @@ def tell(
         list[str] | None,
         typer.Argument(
             metavar="[REQUEST] CANDIDATE",
-            help="Number of the request you answer, if several are open, and your file with "
-            "class ModelNew.",
+            help="Number of the request you answer, if several are open, and your file: Python "
+            "with class ModelNew, or a reply as the request describes it. Several pairs are "
+            "judged together.",
             show_default=False,
         ),
     ] = None,
@@ -102,54 +114,69 @@ def tell(
     ] = None,
     title: Annotated[str, typer.Option(help="One line: what this version does.")] = "",
     end: Annotated[bool, typer.Option("--end", help="End the run instead.")] = False,
+    executor: options.OptionalExecutor = None,
     runs: options.Runs = None,
     json: options.Json = False,
 ) -> None:
     """Judge CANDIDATE as the answer to a request of RUN; prints the verdict and the advice.
 
-    Telling a request twice prints the first verdict again. Exit code 1 if it is not accepted.
+    Telling a request twice prints the first verdict again. Exit code 1 if one is not accepted.
     """
     from kernelpro import api
 
-    number, candidate = _answer(answer or [], request)
-    if end == (candidate is not None):
+    answers = _answers(answer or [], request)
+    if end == bool(answers):
         raise UserError("Give a CANDIDATE, or --end to end the run (one, not both)")
-    if candidate is None:
-        _end(run, runs, json=json)
+    if not answers:
+        _end(run, runs, executor, json=json)
         return
     with problem_speaks_aside():
-        told = api.tell(run, candidate, request=number, title=title, runs_root=runs)
-    if json:
-        say_json(told)
-    else:
-        from kernelpro.dashboard.pages import told_page
-
-        say(told_page(told.node, told.outcome, told.guidance, told.already))
-        if told.stopped is not None:
-            _say_closing(told.folder)
-    if not told.outcome.ok:
+        if len(answers) == 1:
+            ((number, candidate),) = answers
+            told = [api.tell(run, candidate, request=number, title=title, executor=executor,
+                             runs_root=runs)]  # fmt: skip
+        elif title:
+            raise UserError("--title is for one answer; several say theirs: # Title: ...")
+        else:
+            several = {number: file for number, file in answers if number is not None}
+            told = api.tell_all(run, several, executor=executor, runs_root=runs)
+    _say(told, json=json)
+    if not all(one.outcome.ok for one in told):
         raise typer.Exit(NOT_ACCEPTED)
 
 
-def _answer(words: list[str], request: int | None) -> tuple[int | None, Path | None]:
-    """Request number and file from the words of the command line."""
-    if not words:
-        return request, None
-    *numbers, file = words
-    if len(numbers) > 1 or (numbers and request is not None):
-        raise UserError(f"Say one request and one file, not: {' '.join(words)}")
-    if not numbers:
-        return request, Path(file)
-    if not numbers[0].isdigit():
-        raise UserError(f"{numbers[0]!r} is not the number of a request; see kernelpro ask")
-    return int(numbers[0]), Path(file)
+def _answers(words: list[str], request: int | None) -> list[tuple[int | None, Path]]:
+    """Requests' numbers and files from the words of the command line."""
+    if len(words) <= 1:
+        return [(request, Path(words[0]))] if words else []
+    numbers = words[::2]
+    if len(words) % 2 or request is not None:
+        raise UserError(f"Say one file for each request, not: {' '.join(words)}")
+    for number in numbers:
+        if not number.isdigit():
+            raise UserError(f"{number!r} is not the number of a request; see kernelpro ask")
+    if len(set(numbers)) < len(numbers):
+        raise UserError(f"A request has one answer: {' '.join(words)}")
+    return [(int(n), Path(file)) for n, file in zip(numbers, words[1::2], strict=True)]
 
 
-def _end(run: str, runs: Path | None, *, json: bool) -> None:
+def _say(told: Sequence[Any], *, json: bool) -> None:
+    if json:
+        say_json(told[0] if len(told) == 1 else {"answers": told})
+        return
+    from kernelpro.dashboard.pages import told_page
+
+    for one in told:
+        say(told_page(one.node, one.outcome, one.guidance, one.already))
+    if told[-1].stopped is not None:
+        _say_closing(told[-1].folder)
+
+
+def _end(run: str, runs: Path | None, executor: str | None, *, json: bool) -> None:
     from kernelpro import api
 
     with problem_speaks_aside():
-        result = api.finish(run, runs_root=runs)
+        result = api.finish(run, executor=executor, runs_root=runs)
     if json:
         say_json(result)
     else:

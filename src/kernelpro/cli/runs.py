@@ -101,14 +101,20 @@ def talk(
 def export(
     run: options.Run = "latest",
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Default: <run id>.jsonl.")
+        Path | None,
+        typer.Option(
+            "--output", "-o", metavar="FILE", help="Default: <run id>.jsonl; .gz compresses."
+        ),
     ] = None,
+    brief: Annotated[
+        bool, typer.Option("--brief", help="For version control: no profiles, few samples.")
+    ] = False,
     runs: options.Runs = None,
 ) -> None:
     """Write RUN as JSON lines, complete and readable without kernelpro. Prints the path."""
     from kernelpro import api
 
-    typer.echo(api.export_run(run, output, runs_root=runs))
+    typer.echo(api.export_run(run, output, brief=brief, runs_root=runs))
 
 
 @app.command()

@@ -151,15 +151,19 @@ def limits(given: ToolInput) -> dict[str, float]:
 
 
 def matmul_like(given: ToolInput) -> bool | None:
-    """True if the kernel multiplies matrices: by the problem, else by what it executes.
+    """True if the kernel multiplies matrices: by the problem where it is the call's only kernel
+    or the problem has no product, else by what it executes (beside a library's product, a tail is
+    none).
 
     Enough of the instructions are multiply-adds, operands are loaded often enough (register-only
     loops and polynomials are not products), and loaded data is used again (a scaled addition is
     none either). By the counters where they were read, else by the hot loop's code, which may be a
     loop that runs rarely. None = no evidence either way.
     """
-    if given.graph is not None:
-        return given.graph.has_matmul
+    if given.graph is not None and not given.graph.has_matmul:
+        return False
+    if given.graph is not None and len(given.profile.kernels) == 1:
+        return True
     tiled = number(given, m.PIPE_FMA, TILED_FMA) >= TILED_FMA
     per_load = PER_LOAD_TILED if tiled else PER_LOAD
     counted = [value(given, name) for name in (m.FFMA, m.HFMA)]

@@ -2,8 +2,8 @@
 
 Analytic (the problem's FLOPs and bytes against the device's ceilings) and measured (counters). If
 they agree, confidence is high; on a conflict between compute and memory the analytic one is
-trusted (paper, section 3). Latency, occupancy and launch refine either: they say why no limit is
-reached.
+trusted (paper, section 3), except for one of several kernels, which does not do all of it.
+Latency, occupancy and launch refine either: they say why no limit is reached.
 """
 
 from __future__ import annotations
@@ -52,13 +52,15 @@ def classify(given: ToolInput, outcome: Outcome | None = None) -> Stage1:
     else:
         seen = measured_cuda(given)
     analytic: RooflineClass = "unknown" if bound is None else bound.roofline_class
-    chosen, confidence = _combine(analytic, seen.roofline_class)
+    whole = _does_all(given)
+    chosen, confidence = _combine(analytic, seen.roofline_class, whole=whole)
     headroom, near, source = _headroom(given, bound, seen)
     return Stage1(
         roofline_class=chosen,
         confidence=confidence,
         headroom=headroom,
-        explanation=_explain(chosen, analytic, seen, bound, headroom, near, source) + distrust,
+        explanation=_explain(chosen, analytic, seen, bound, headroom, near, source, whole)
+        + distrust,
         floor_us=None if bound is None else bound.us,
         analytic=analytic,
         measured=seen.roofline_class,
@@ -96,7 +98,15 @@ def _credible(given: ToolInput, bound: Floor | None) -> tuple[Floor | None, str]
     )
 
 
-def _combine(analytic: RooflineClass, seen: RooflineClass) -> tuple[RooflineClass, float]:
+def _does_all(given: ToolInput) -> bool:
+    """False for one of several kernels: the problem's arithmetic says nothing about a part."""
+    kernels = given.profile.kernels
+    return _is_cpu(given.profile) or sum(kernel.origin != "copy" for kernel in kernels) <= 1
+
+
+def _combine(
+    analytic: RooflineClass, seen: RooflineClass, *, whole: bool
+) -> tuple[RooflineClass, float]:
     if analytic == "unknown" or seen == "unknown":
         known = seen if analytic == "unknown" else analytic
         return known, 0.0 if known == "unknown" else ONE_METHOD
@@ -106,7 +116,7 @@ def _combine(analytic: RooflineClass, seen: RooflineClass) -> tuple[RooflineClas
         return seen, REFINED
     if "mixed" in (analytic, seen):
         return (seen if analytic == "mixed" else analytic), REFINED
-    return analytic, CONFLICT
+    return (analytic, CONFLICT) if whole else (seen, ONE_METHOD)
 
 
 def _headroom(
@@ -159,6 +169,7 @@ def _explain(
     headroom: float | None,
     near: bool,
     source: str,
+    whole: bool,
 ) -> str:
     parts = [f"{_SENTENCE[chosen]} ({seen.text})."]
     if bound is not None:
@@ -169,6 +180,8 @@ def _explain(
     if "unknown" not in (analytic, seen.roofline_class) and analytic != seen.roofline_class:
         if seen.roofline_class in _REFINING:
             parts.append("The counters show that this limit is not what holds it back now.")
+        elif not whole:
+            parts.append("It does a part of that work, so its counters are believed.")
         elif "mixed" not in (analytic, seen.roofline_class):
             parts.append(
                 f"The counters say {seen.roofline_class}; the problem's own arithmetic is trusted,"

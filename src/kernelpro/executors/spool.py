@@ -92,6 +92,8 @@ class SpoolExecutor:
         self._jobs: dict[str, Waiting] = {}
         """Open jobs by id."""
         self._order = 0
+        self._last_share: str | None = None
+        """Whose job was published last."""
         self._published: dict[str, float] = {}
         """Open jobs that are out there, and when they were last seen anywhere."""
         self._workers: dict[str, _Seen] = {}
@@ -299,7 +301,8 @@ class SpoolExecutor:
 
     def _publish(self) -> None:
         """Give out a little more than the workers that can be seen have in hand, by their device's
-        model; everything, if none can be seen."""
+        model; everything, if none can be seen, a run's jobs one after another as far as that is
+        fair: whoever comes works them in this order, and a change of problem costs it seconds."""
         if not self._workers:
             while len(self._queue) and self._publish_next(None):
                 pass
@@ -315,7 +318,7 @@ class SpoolExecutor:
 
     def _publish_next(self, model: str | None) -> bool:
         """Publish the next job that fits ``model``; False if there is none, or no space."""
-        waiting = self._queue.take(model)
+        waiting = self._queue.take(model, None if self._workers else self._last_share)
         if waiting is None:
             return False
         job_id = waiting.job.id
@@ -331,6 +334,7 @@ class SpoolExecutor:
             self._note(f"jobs wait for space in {self.folder.root}: {error}")
             return False
         self._published[job_id] = time.monotonic()
+        self._last_share = waiting.job.share
         return True
 
     def _note(self, problem: str) -> None:

@@ -21,7 +21,8 @@ from kernelpro.inline.ptxas import kernel_resources
 
 NVCC_FLAGS = ("-cubin", "-std=c++17", "-O3", "-lineinfo", "-Xptxas", "-v",
               "--expt-relaxed-constexpr")  # fmt: skip
-NVRTC_FLAGS = ("--std=c++17", "--generate-line-info", "--ptxas-options=-v", "-default-device")
+NVRTC_FLAGS = ("--std=c++17", "--generate-line-info", "--ptxas-options=-v", "-default-device",
+               "--pre-include=kernelpro_prelude.h")  # fmt: skip
 _MARKER = 'extern "C" __device__ char {} = 1;'
 _INTEGERS = "".join(
     f"typedef {kind} int{bits}_t; typedef unsigned {kind} uint{bits}_t;\n"
@@ -37,7 +38,18 @@ _TENSOR_MAP = (
     "#pragma once\ntypedef struct CUtensorMap_st { alignas(64) unsigned long long opaque[16]; } "
     "CUtensorMap;\n"
 )
-VIRTUAL_HEADERS = {"cstdint": _STDINT, "stdint.h": _STDINT, "cuda.h": _TENSOR_MAP} | dict.fromkeys(
+_LIMITS = (
+    "#pragma once\n#define FLT_MAX 3.402823466e+38f\n#define FLT_MIN 1.175494351e-38f\n"
+    "#define FLT_EPSILON 1.192092896e-07f\n#define DBL_MAX 1.7976931348623158e+308\n"
+    "#define DBL_MIN 2.2250738585072014e-308\n#define DBL_EPSILON 2.2204460492503131e-16\n"
+    "#define INT_MAX 2147483647\n#define INT_MIN (-INT_MAX - 1)\n#define UINT_MAX 4294967295u\n"
+)
+_PRELUDE = "#pragma once\n#define INFINITY (1.0f / 0.0f)\n#define NAN (0.0f / 0.0f)\n"
+"""nvcc includes math.h in every source; NVRTC knows its functions and not its macros. (A division
+is the form that NVRTC takes for a constant expression.)"""
+VIRTUAL_HEADERS = {"cstdint": _STDINT, "stdint.h": _STDINT, "cuda.h": _TENSOR_MAP,
+    "cfloat": _LIMITS, "float.h": _LIMITS, "climits": _LIMITS, "limits.h": _LIMITS,
+    "kernelpro_prelude.h": _PRELUDE} | dict.fromkeys(
     ("cuda_runtime.h", "device_launch_parameters.h", "cmath", "math.h", "cstddef", "stddef.h",
      "cstdio", "stdio.h"), "#pragma once\n",
 )  # fmt: skip
@@ -110,8 +122,10 @@ def _cutlass(source: str) -> list[Path]:
         return []
     root = find_cutlass()
     if root is None:
-        raise ToolchainError("The source includes CUTLASS headers, and there are none: "
-                             "pip install --no-deps nvidia-cutlass, or set CUTLASS_HOME")  # fmt: skip
+        raise ToolchainError(
+            "The source includes CUTLASS headers, and there are none: "
+            "pip install --no-deps nvidia-cutlass, or set CUTLASS_HOME"
+        )
     folders = [root / "include", root / "tools" / "util" / "include"]
     return [folder for folder in folders if folder.is_dir()]
 

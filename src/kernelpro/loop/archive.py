@@ -28,6 +28,9 @@ class Archive:
     def __len__(self) -> int:
         return len(self._seq)
 
+    def __contains__(self, node_id: str) -> bool:
+        return node_id in self._seq
+
     def add(self, seq: int, event: NodeFinished) -> None:
         """Take in a node recorded as event ``seq``; one without a candidate is ignored."""
         candidate = event.candidate

@@ -5,7 +5,7 @@ The controller owns the steps from a verdict to its record; :mod:`loop.pipeline`
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from kernelpro.errors import KernelproError, StoreError
 from kernelpro.loop.base import Collaborators
@@ -68,9 +68,12 @@ class Controller:
         """Ask, write, evaluate and record until there is a reason to stop; returns why."""
         return self._pipeline().run()
 
-    def finish(self, request: ProposalRequest, proposal: Proposal | None) -> NodeFinished:
-        """Take one proposal through the whole chain and record the node."""
-        return self.record(self._pipeline().take(request, proposal))
+    def finish_all(
+        self, turns: Sequence[tuple[ProposalRequest, Proposal | None]]
+    ) -> list[NodeFinished]:
+        """Take proposals through the whole chain, their evaluations side by side where the
+        examiner allows it, and record the nodes in this order."""
+        return self._pipeline().take_all(turns)
 
     def record(self, taken: Taken) -> NodeFinished:
         """Study what was found out about a candidate and record the node."""

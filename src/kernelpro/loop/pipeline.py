@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -24,6 +24,7 @@ from kernelpro.loop.stopping import reason_to_stop
 from kernelpro.loop.writing import Written, propose_all, without_chance_repeat, write_one
 from kernelpro.proposers.base import Proposer
 from kernelpro.schema.candidate import Candidate, Proposal
+from kernelpro.schema.event import NodeFinished
 from kernelpro.schema.proposal_request import ProposalRequest
 from kernelpro.schema.search import StopReason
 
@@ -53,7 +54,7 @@ class Pipeline:
 
     def __init__(
         self, session: Session, writer: Proposer, examiner: Examiner, books: RunBooks,
-        record: Callable[[Taken], object],
+        record: Callable[[Taken], NodeFinished],
     ) -> None:  # fmt: skip
         self._session = session
         self._writer = writer
@@ -86,6 +87,21 @@ class Pipeline:
         if self._failure is not None:
             raise self._failure
         return stop or ("exhausted", "the search has nothing left to expand")
+
+    def take_all(
+        self, turns: Sequence[tuple[ProposalRequest, Proposal | None]]
+    ) -> list[NodeFinished]:
+        """Start the evaluations of all these proposals, then record them in this order."""
+        for request, proposal in turns:
+            written = finished(Written(proposal))
+            self._turns.append(_Turn(request, written, self.take(request, proposal)))
+        records = []
+        while self._turns:
+            taken = self._turns[0].taken
+            assert taken is not None
+            records.append(self._record(taken))
+            self._turns.popleft()
+        return records
 
     def take(self, request: ProposalRequest, proposal: Proposal | None) -> Taken:
         """Admit a proposal, and start its evaluation unless its source was tried before."""

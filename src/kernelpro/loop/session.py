@@ -9,6 +9,7 @@ import dataclasses
 import time
 from collections.abc import Callable, Iterable
 
+from kernelpro.errors import UserError
 from kernelpro.loop.base import Listener
 from kernelpro.loop.budget import evaluations_left
 from kernelpro.loop.interrupts import Interrupts
@@ -17,7 +18,7 @@ from kernelpro.loop.seeds import derived_seed
 from kernelpro.loop.state import RunState
 from kernelpro.schema.event import Asked, Event, NodeFinished, Stopped
 from kernelpro.schema.proposal_request import ProposalRequest
-from kernelpro.schema.search import Ask, StopReason
+from kernelpro.schema.search import Ask, Decision, StopReason
 from kernelpro.search.tells import winner_id
 from kernelpro.store.sittings import elapsed_s
 from kernelpro.store.sqlite import RunStore
@@ -94,13 +95,35 @@ class Session:
 
         Never more in all than the evaluations left. Empty = none left, or nothing to expand.
         """
-        left = evaluations_left(self.state.budget, self.state.spending)
-        if left is not None:
-            count = min(count, left - len(self.state.open_asks))
+        count = self._room(count)
         asks = self.state.strategy.ask(count) if count > 0 else []
         if asks:
             self.record(Asked(asks=tuple(asks)))
         return [self._request(ask) for ask in asks]
+
+    def requests_from(self, node_id: str, count: int) -> list[ProposalRequest]:
+        """As :meth:`more_requests`, to go on from an attempt that the writer chose, not the search.
+
+        ``UserError`` if there is no such attempt.
+        """
+        if node_id not in self.state.archive:
+            raise UserError(f"The run has no attempt {node_id!r}; see kernelpro runs show")
+        ok = self.state.archive.attempt(node_id).outcome.ok
+        asks = [
+            Ask(id=self.state.last_ask + 1 + n, parent_id=node_id,
+                mode="optimize" if ok else "repair",
+                decision=Decision(text=f"the writer chose {node_id}"))
+            for n in range(self._room(count))
+        ]  # fmt: skip
+        if asks:
+            self.state.strategy.restore(asks)
+            self.record(Asked(asks=tuple(asks)))
+        return [self._request(ask) for ask in asks]
+
+    def _room(self, count: int) -> int:
+        """How many of ``count`` new requests the evaluations left allow."""
+        left = evaluations_left(self.state.budget, self.state.spending)
+        return count if left is None else min(count, left - len(self.state.open_asks))
 
     def seconds(self) -> float:
         """The session's clock, for taking differences."""

@@ -43,6 +43,7 @@ class RunState:
         self.ledger = Ledger()
         self.spending = Spending()
         self.open_asks: dict[int, Ask] = {}
+        self.last_ask = 0
         self.exchanges: dict[int, list[Exchange]] = {}
         """With models, by open ask: what a writer that is asked again need not pay for again."""
         self.accepted: list[Tell] = []
@@ -61,6 +62,7 @@ class RunState:
                 if replayed:
                     self.strategy.restore(list(event.asks))
                 self.open_asks.update({ask.id: ask for ask in event.asks})
+                self.last_ask = max([self.last_ask, *(ask.id for ask in event.asks)])
             case Exchanged(exchange=exchange):
                 self.exchanges.setdefault(exchange.ask_id, []).append(exchange)
                 self.spending.add_exchange(exchange.ask_id, exchange.usage)

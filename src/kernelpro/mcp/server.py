@@ -61,13 +61,18 @@ class Tools:
 
         return await self._measure(ctx, "reading the problem", start)
 
-    async def ask(self, ctx: Context, run: str = "latest", count: int = 1) -> answers.Asked:
+    async def ask(
+        self, ctx: Context, run: str = "latest", count: int = 1, parent: str | None = None
+    ) -> answers.Asked:
         """The next requests of a run: what to write, with the contract, the parent's source, its
-        profile's findings and what was learnt. Open requests stay open until they are told."""
+        profile's findings and what was learnt. Open requests stay open until they are told.
+
+        parent: go on from this version ('n0003', or 'best'); default: the search chooses.
+        """
 
         def ask() -> answers.Asked:
             folder = api.find_run(run, runs_root=self._runs)
-            requests = api.ask(folder, count=count)
+            requests = api.ask(folder, count=count, parent=parent)
             return answers.Asked(
                 folder.name, not requests,
                 [answers.request_of(request, self._shelf) for request in requests],

@@ -15,7 +15,8 @@ _BLOCK = re.compile(
     r"^[ \t]*>{5,9}[ \t]*REPLACE[ \t]*$",
     re.M | re.S,
 )
-_BEGIN = re.compile(r"^[ \t]*<{5,9}[ \t]*SEARCH", re.M)
+MARK = re.compile(r"^[ \t]*<{5,9}[ \t]*SEARCH", re.M)
+"""Where a block begins."""
 
 
 class Block(NamedTuple):
@@ -32,7 +33,7 @@ class Misfit(Exception):
 def find_blocks(reply: str) -> list[Block]:
     """The blocks of a reply, in order. :class:`Misfit` for one that is begun and not ended."""
     blocks = [Block(m["search"], m["replace"]) for m in _BLOCK.finditer(reply)]
-    begun = len(_BEGIN.findall(reply))
+    begun = len(MARK.findall(reply))
     if begun > len(blocks):
         raise Misfit(
             f"{begun} SEARCH blocks begin, {len(blocks)} are complete: each needs a line of "

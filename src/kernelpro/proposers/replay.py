@@ -22,7 +22,7 @@ from kernelpro.schema.exchange import Exchange
 from kernelpro.schema.proposal_request import Attempt, ProposalRequest
 from kernelpro.schema.search import Ask
 from kernelpro.schema.usage import Usage
-from kernelpro.store.export import read_jsonl
+from kernelpro.store.export import open_text, read_jsonl
 from kernelpro.store.sqlite import DATABASE, RunStore
 
 
@@ -106,5 +106,5 @@ def _events(recording: Path) -> Iterator[Event]:
         raise UserError(
             f"{recording} is neither a run folder nor a file from kernelpro runs export"
         )
-    with recording.open(encoding="utf-8") as stream:
+    with open_text(recording, "r") as stream:
         yield from read_jsonl(stream)

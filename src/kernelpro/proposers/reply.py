@@ -60,14 +60,19 @@ def read_reply(text: str, parent_source: str | None, *, cut_off: bool = False) -
     ``cut_off``: the model stopped at its token limit. Raises :class:`Unusable`.
     """
     text = _THOUGHTS.sub("", text.replace("\r\n", "\n"))
-    headers = {m[1].lower(): m[2].strip() for m in reversed(list(_HEADER.finditer(_prose(text))))}
     source = _patched(text, parent_source) or _whole(text, cut_off=cut_off)
+    return headers_of(_prose(text))._replace(source=source, rationale=_rationale(text))
+
+
+def headers_of(text: str) -> Answer:
+    """What the lines ``Title:``, ``Answers:`` and ``Move:`` in ``text`` say, the first of each."""
+    headers = {m[1].lower(): m[2].strip() for m in reversed(list(_HEADER.finditer(text)))}
     named = re.split(r"[,;]\s*", headers.get("answers", ""))
     move = headers.get("move", "").strip("`* .").lower().replace(" ", "_").replace("-", "_")
     return Answer(
-        source=source,
+        source="",
         title=" ".join(headers.get("title", "").split())[:_TITLE_LIMIT],
-        rationale=_rationale(text),
+        rationale="",
         answers=tuple(n.strip("`* .").lower() for n in named if n and n.lower() != "none"),
         move=None if move in ("", "none") else move,
     )

@@ -1,32 +1,49 @@
 """A run as JSON lines, complete and readable without kernelpro, and back into a run folder.
 
 Line 1 is a header; then one line per event, texts in full; then the blobs that no event carries
-(prompts and replies) in base64.
+(prompts and replies) in base64. A *brief* export is for version control: enough to read and to
+replay the run, without profiles and with a few of each measurement's samples.
 """
 
 from __future__ import annotations
 
 import base64
+import dataclasses
+import gzip
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import IO, Any, Literal, cast
 
 from kernelpro.errors import StoreError, UserError
 from kernelpro.schema.codec import from_jsonable, to_jsonable
-from kernelpro.schema.event import EVENT_TYPES, EVENT_VERSION, Event
+from kernelpro.schema.event import EVENT_TYPES, EVENT_VERSION, Event, NodeFinished, Remeasured
+from kernelpro.schema.outcome import Latency
 from kernelpro.store.rows import blob_references
 from kernelpro.store.sqlite import RunStore
 
 FORMAT = "kernelpro-run"
+BRIEF_SAMPLES = 16
+"""Chosen: enough to see the scatter; median and interval are those of all samples."""
 
 
-def export_jsonl(store: RunStore, stream: IO[str]) -> int:
+def open_text(path: Path, mode: Literal["r", "w"]) -> IO[str]:
+    """An export to read or to write, compressed if its name ends in ``.gz``."""
+    if path.suffix == ".gz":
+        return cast(IO[str], gzip.open(path, f"{mode}t", encoding="utf-8"))
+    return path.open(mode, encoding="utf-8")
+
+
+def export_jsonl(store: RunStore, stream: IO[str], *, brief: bool = False) -> int:
     """Write the run to ``stream``; returns the number of events."""
-    _line(stream, {"format": FORMAT, "version": EVENT_VERSION})
+    header: dict[str, Any] = {"format": FORMAT, "version": EVENT_VERSION}
+    if brief:
+        header["left_out"] = ["profiles", f"samples of a measurement beyond {BRIEF_SAMPLES}"]
+    _line(stream, header)
     count = 0
-    for recorded in store.recorded():
-        _line(stream, {"seq": recorded.seq, "at": recorded.at, "event": recorded.event})
+    for recorded in store.recorded(profiles=not brief):
+        event = _shortened(recorded.event) if brief else recorded.event
+        _line(stream, {"seq": recorded.seq, "at": recorded.at, "event": event})
         count += 1
     carried = {t for stored in store.stored() for t in blob_references(stored.row.payload)}
     for tagged in store.blobs:
@@ -34,6 +51,23 @@ def export_jsonl(store: RunStore, stream: IO[str]) -> int:
             data = base64.b64encode(store.get_blob(tagged)).decode("ascii")
             _line(stream, {"blob": tagged, "base64": data})
     return count
+
+
+def _shortened(event: Event) -> Event:
+    if not isinstance(event, NodeFinished | Remeasured) or event.outcome is None:
+        return event
+    outcome = event.outcome
+    fewer = dataclasses.replace(
+        outcome, latency=None if outcome.latency is None else _thinned(outcome.latency),
+        baselines={name: _thinned(latency) for name, latency in outcome.baselines.items()},
+    )  # fmt: skip
+    return dataclasses.replace(event, outcome=fewer)
+
+
+def _thinned(latency: Latency) -> Latency:
+    """Every n-th sample, so that at most ``BRIEF_SAMPLES`` are left."""
+    step = -(-len(latency.samples) // BRIEF_SAMPLES)
+    return dataclasses.replace(latency, samples=latency.samples[::step])
 
 
 def read_jsonl(stream: IO[str]) -> Iterator[Event]:

@@ -241,6 +241,24 @@ def test_dram_at_its_limit_is_information_unless_the_problem_needs_less() -> Non
     assert "7.5x" in finding.summary
 
 
+def test_uneven_loads_that_cost_dram_nothing_are_information() -> None:
+    """A table beside the rows: DRAM is the limit and moves what the problem needs."""
+    counters = {m.LOAD_BYTES_PER_SECTOR: 19.6, m.DRAM_PCT: 74.0, m.MEMORY_PCT: 74.0, m.L1_PCT: 5.0,
+                m.DRAM_READ: 2.7e8, m.DRAM_WRITE: 2.7e8}  # fmt: skip
+
+    def severity(changed: dict[str, float]) -> Severity | None:
+        given = samples.given(
+            Profile(device="NVIDIA H200", kernels=(kernel_input(changed).kernel,)),
+            samples.elementwise_graph(8192, 8192), samples.H200, samples.H200_PEAKS,
+        )  # fmt: skip
+        finding = examine("uncoalesced_access", given)
+        return None if finding is None else finding.severity
+
+    assert severity(counters) in (None, Severity.INFO)
+    assert severity({**counters, m.DRAM_READ: 5.4e8}) is Severity.MEDIUM
+    assert severity({**counters, m.DRAM_PCT: 60.0}) is Severity.MEDIUM, "L2 is the limit"
+
+
 @pytest.mark.parametrize(
     ("tool", "system", "said"),
     [
@@ -252,6 +270,17 @@ def test_dram_at_its_limit_is_information_unless_the_problem_needs_less() -> Non
 def test_system_faults(tool: str, system: dict[str, float], said: str) -> None:
     finding = examine(tool, kernel_input(None, system))
     assert finding is not None and finding.severity is not Severity.INFO and said in finding.summary
+
+
+def test_late_launches_of_long_kernels_are_the_hosts_own_code() -> None:
+    system = {m.SYSTEM_LAUNCH_BOUND_SHARE: 0.5, m.SYSTEM_KERNELS: 3, m.SYSTEM_MEDIAN_KERNEL_US: 33}
+    late = examine("launch_overhead", kernel_input(None, system))
+    many = examine("launch_overhead", kernel_input(None, {**system, m.SYSTEM_MEDIAN_KERNEL_US: 3}))
+    assert late is not None and many is not None
+    assert (late.severity, many.severity) == (Severity.MEDIUM, Severity.HIGH)
+    assert "fuse_kernels" in many.moves
+    assert "fuse_kernels" not in late.moves, "there is one kernel"
+    assert not any("Fuse" in action for action in late.actions)
 
 
 def test_library_kernel_is_named_once_and_scalar_ones_can_gain() -> None:

@@ -28,6 +28,8 @@ CASES = {
     "plain": ("return x @ y", "x = torch.randn(64, 40); y = torch.randn(40, 33)", "pass"),
     "skinny": ("return F.relu(x @ y)", "x = torch.randn(3, 40); y = torch.randn(40, 33)", "pass"),
     "product_kept": ("y = self.l(x)\nreturn y, F.relu(y)", "x = torch.randn(64, 70)", LINEAR),
+    "grouped_heads": ("k = y.repeat_interleave(3, dim=1)\nreturn torch.tanh(x @ k.transpose(2, 3))",
+                      "x = torch.randn(2, 6, 20, 16); y = torch.randn(2, 2, 24, 16)", "pass"),
     "column_epilogue": ("return self.l(x).amax(0)", "x = torch.randn(64, 70)", LINEAR),
 }  # fmt: skip
 
@@ -38,7 +40,9 @@ def test_own_product(name: str) -> None:
     compare(problem(body, inputs, init), CpuKnobs(matmul="own", row_block=24, depth_block=128))
 
 
-@pytest.mark.parametrize("name", ["linear_gelu", "row_softmax", "two_products", "bmm"])
+@pytest.mark.parametrize(
+    "name", ["linear_gelu", "row_softmax", "two_products", "bmm", "grouped_heads"]
+)
 def test_library_product(name: str) -> None:
     body, inputs, init = CASES[name]
     compare(problem(body, inputs, init), CpuKnobs(matmul="library"))

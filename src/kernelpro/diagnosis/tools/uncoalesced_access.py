@@ -8,6 +8,7 @@ from kernelpro.diagnosis.base import ToolInput
 from kernelpro.diagnosis.cuda_evidence import finding, l1_share, memory_share, seen
 from kernelpro.diagnosis.evidence import number, value
 from kernelpro.diagnosis.tool import tool
+from kernelpro.diagnosis.tools.dram_bandwidth import bytes_over_compulsory
 from kernelpro.diagnosis.waste import global_efficiency, load_efficiency, store_efficiency
 from kernelpro.schema.finding import Finding
 
@@ -16,6 +17,10 @@ RESCUED = 0.8
 then the pattern costs the L1 path only (chosen)."""
 STORED = 0.1
 """Share of the sectors from which uncoalesced stores matter (chosen)."""
+NO_MORE = 1.1
+"""DRAM bytes over those the problem needs up to which nothing is fetched in vain (chosen; an
+H200 kernel that read a small table unevenly beside its rows: 75 % of the bytes used, DRAM the limit
+and at 1.0, and coalescing the table made it slower)."""
 EXCESS = 1.2
 """Sectors over the ideal from which a pattern is called uncoalesced (paper)."""
 
@@ -62,7 +67,7 @@ def uncoalesced_access(given: ToolInput) -> Finding | None:
 
 
 def _travels(given: ToolInput) -> bool:
-    """False if L1 serves what a load leaves unused; stores always go on to L2."""
+    """False if the caches serve what a load leaves unused; stores always go on to L2."""
     loads, stores = load_efficiency(given), store_efficiency(given)
     if stores is not None and stores < 1 / EXCESS:
         written = number(given, m.STORE_SECTORS, 0.0)
@@ -70,7 +75,16 @@ def _travels(given: ToolInput) -> bool:
             return True
     if loads is None:
         return True
+    moved = bytes_over_compulsory(given)
+    if moved is not None and moved <= NO_MORE and _dram_limits(given):
+        return False
     return number(given, m.L1_HIT, 0.0) / 100.0 < RESCUED * (1.0 - loads)
+
+
+def _dram_limits(given: ToolInput) -> bool:
+    """True if DRAM is the busiest part of the memory system."""
+    busy = number(given, m.DRAM_PCT, 0.0)
+    return busy > 0 and busy >= number(given, m.MEMORY_PCT, 100.0) - 1.0
 
 
 def _side(loads: float | None, stores: float | None) -> str:

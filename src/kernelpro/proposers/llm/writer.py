@@ -6,10 +6,10 @@ import threading
 from collections.abc import Callable, Mapping
 from typing import get_args
 
-from kernelpro.diagnosis.moves import MOVES
 from kernelpro.llm.base import ChatModel, ChatReply, Tool
 from kernelpro.proposers.base import Books
 from kernelpro.proposers.brief import Extras, Prompt, coder_prompt
+from kernelpro.proposers.claims import proposal_of
 from kernelpro.proposers.llm import analyst, librarian, memory_keeper, opinion
 from kernelpro.proposers.llm.call import Call, Desk
 from kernelpro.proposers.llm.scouts import Scout, scout_of
@@ -19,7 +19,7 @@ from kernelpro.schema.candidate import Proposal
 from kernelpro.schema.memory import MemoryEntry
 from kernelpro.schema.proposal_request import Attempt, ProposalRequest
 from kernelpro.schema.usage import Usage
-from kernelpro.text import short_hash, truncate_middle
+from kernelpro.text import truncate_middle
 
 Models = Mapping[Voice, ChatModel]
 UNREADABLE_LIMIT = 20_000
@@ -76,7 +76,7 @@ class LlmWriter:
             source=truncate_middle(last[-1], UNREADABLE_LIMIT), title="no candidate in the reply",
             rationale="", answers=(), move=None,
         )  # fmt: skip
-        return self._proposal(answer, request, call.model.name)
+        return proposal_of(answer, request, call.model.name)
 
     def learn(self, request: ProposalRequest, attempt: Attempt) -> tuple[MemoryEntry, ...]:
         """The memory keeper's notes; with the first attempt also the analyst's."""
@@ -114,22 +114,6 @@ class LlmWriter:
                 self._unsaid = self._analysis.entries() if self._analysis else ()
             self._analysed = True
             return self._analysis
-
-    def _proposal(self, answer: Answer, request: ProposalRequest, model: str) -> Proposal:
-        """Claims are kept only as far as they refer to what the coder was shown."""
-        shown = request.parent.guidance.items if request.parent and request.parent.guidance else ()
-        tools = {item.tool for item in shown}
-        parent_hash = request.parent.candidate.source_hash if request.parent else ""
-        return Proposal(
-            source=answer.source,
-            mode=request.ask.mode,
-            title=answer.title or f"answer to request {request.ask.id}",
-            rationale=answer.rationale,
-            acted_on=tuple(name for name in answer.answers if name in tools),
-            move=answer.move if answer.move in MOVES else None,
-            conditions=short_hash(parent_hash) if parent_hash else "",
-            writer=model,
-        )
 
     def _desk(self, request: ProposalRequest) -> Desk:
         if self._books is None:

@@ -13,6 +13,9 @@ from kernelpro.proposers.playbook.plan.planner import Planner, Unfusable, refere
 from kernelpro.schema.graph import GraphNode
 from kernelpro.schema.problem import TensorSpec
 
+EXPANDED = "_expanded"
+"""Ending of the names of stored tensors seen with repeated rows."""
+
 
 class Unplannable(Exception):
     """The graph cannot be written as straight-line code; the message says why."""
@@ -30,6 +33,9 @@ def call(planner: Planner, node: GraphNode) -> None:
         node, args=renamed(node.args, planner.variables),
         kwargs=renamed(node.kwargs, planner.variables),
     )  # fmt: skip
+    if node.op == "aten.view.default" and any(name.endswith(EXPANDED) for name in reads):
+        # What the reference views is a copy; here it has repeated rows, which a view cannot merge.
+        changed = replace(changed, op="aten.reshape.default")
     step = planner.call(changed, view=node.op in VIEW_OPS, reads=reads)
     planner.variables[node.name] = node.name
     planner.producer[node.name] = step
@@ -49,7 +55,7 @@ def _name_view(planner: Planner, name: str, view: BufferView) -> None:
         return
     spec = TensorSpec(shape=view.shape, dtype=view.dtype, stride=view.stride)
     expand = GraphNode(
-        name=f"{name}_expanded", op="aten.expand.default", kwargs={}, outputs=(spec,),
+        name=f"{name}{EXPANDED}", op="aten.expand.default", kwargs={}, outputs=(spec,),
         args=({"ref": view.buffer}, list(view.shape)),
     )  # fmt: skip
     step = planner.call(expand, view=True, reads=[view.buffer])

@@ -159,7 +159,8 @@ class Planner:
         known = self.stored(value)
         if known is not None:
             return known
-        name = self.fresh_name(self._graph_name(value) or self.current)
+        # Not the current operator's own name: left to torch, it will have a buffer of that name.
+        name = self.fresh_name(self._graph_name(value) or f"{self.current}_part")
         return BufferView(name, value.shape, contiguous(value.shape), 0, value.dtype)
 
     def spill(self, value: Internal) -> BufferView:
