@@ -22,7 +22,10 @@ ARMS: dict[str, dict[str, Any]] = {
     "mcts-mean": {
         "search": "mcts",
         "search_options": {
-            "backup": "mean", "bonus_counts": "visits", "exploration": 0.2, "root_first": 5
+            "backup": "mean",
+            "bonus_counts": "visits",
+            "exploration": 0.2,
+            "root_first": 5,
         },
     },
     "greedy": {"search": "greedy"},

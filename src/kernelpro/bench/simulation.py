@@ -149,7 +149,7 @@ class SimulatedWriter:
             self._seen.add(state)
 
     def propose(self, ask: Ask, parent: Step | None, avoid: set[tuple[str, str]]) -> Step | None:
-        """The answer to ``ask``; None if the writer has nothing new, or every move is to be avoided.
+        """The answer to ``ask``; None if every move is to be avoided, or nothing would be new.
 
         ``avoid``: (move, conditions) that the memory says did not work.
         """
