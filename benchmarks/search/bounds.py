@@ -229,16 +229,27 @@ def world(arguments: argparse.Namespace) -> dict[str, Any]:
 
 
 def regret(arguments: argparse.Namespace) -> dict[str, Any]:
-    """Final speed-up of each arm over the best banked candidate of the problem."""
+    """How far each arm stays from the best banked candidate of the problem, and why.
+
+    ``held_over_best``: the best candidate that a run ever held for its best, so what searching
+    left; ``final_over_held``: what the noise of the last measurement and of the choice cost.
+    """
     trials = list(read_trials(arguments.trials))
     with contextlib.closing(Bank(arguments.bank)) as bank:
         best = {name: _best(bank, name) for name in {t.problem for t in trials}}
     shares: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
+    held: dict[str, list[float]] = defaultdict(list)
+    lost: dict[str, list[float]] = defaultdict(list)
     for arm, found in common_pairs(trials).items():
         for trial in found:
             shares[arm][trial.problem].append(trial.final / best[trial.problem])
+            reached = max(1.0, *trial.best_so_far)
+            held[arm].append(reached / best[trial.problem])
+            lost[arm].append(trial.final / reached)
     return {
         "best": best,
+        "held_over_best": {arm: geometric_mean(found) for arm, found in held.items()},
+        "final_over_held": {arm: geometric_mean(found) for arm, found in lost.items()},
         "final_over_best": {
             arm: {"all": geometric_mean([v for found in by.values() for v in found]),
                   **{name: geometric_mean(found) for name, found in by.items()}}

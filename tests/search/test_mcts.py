@@ -234,8 +234,9 @@ def test_decisions_of_the_default_say_worth_not_mean() -> None:
     assert "worth 0.69 + bonus 0.00" in search.ask()[0].decision.text
 
 
-def test_scouts_in_flight_spread_over_the_tree() -> None:
-    search = mcts()
+@pytest.mark.parametrize("preset", ["paper", "default"])
+def test_scouts_in_flight_spread_over_the_tree(preset: str) -> None:
+    search = mcts(preset=preset)
     for i in range(12):
         (ask,) = search.ask()
         search.tell(ok(ask.id, f"n{i}", 1.5))
