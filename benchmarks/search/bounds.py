@@ -91,7 +91,10 @@ def simulated(arguments: argparse.Namespace) -> dict[str, Any]:
         found = optima(whole)
         for arm in ("greedy", "mcts"):
             config = arm_config(RunConfig(device="cpu"), arm, seed, arguments.evaluations)
-            finals[arm].append(simulate_on(config, whole).final)
+            trace = simulate_on(config, whole)
+            finals[arm].append(trace.final)
+            own = found[trace.winner.design] if trace.winner else 0.0
+            finals[f"optimum of the design of {arm}"].append(max(1.0, math.exp(own)))
         one = OneDesign(whole, found.index(max(found)))
         config = arm_config(RunConfig(device="cpu"), "greedy", seed, arguments.evaluations)
         one.calibration = _only_one(calibration)

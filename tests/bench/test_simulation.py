@@ -80,6 +80,15 @@ def test_a_working_candidate_is_charged_once_unless_repeats_are_allowed(repeats:
     assert len(states) == (39 if repeats else 3)
 
 
+def test_the_trace_says_what_the_winner_is() -> None:
+    landscape = Landscape(3, Calibration(noise=0.0))
+    trace = simulate_on(config(), landscape)
+    assert trace.winner is not None
+    assert trace.best_so_far[-1] == pytest.approx(math.exp(landscape.log_speedup(trace.winner)))
+    hopeless = Landscape(3, Calibration(failure_rate=1.0, persistent_share=0.0, repair_rate=0.0))
+    assert simulate_on(config(), hopeless).winner is None
+
+
 def test_one_landscape_can_serve_several_runs() -> None:
     landscape = Landscape(7, Calibration())
     assert simulate_on(config(seed=4), landscape) == simulate(config(seed=4), 7)

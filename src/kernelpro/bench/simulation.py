@@ -193,6 +193,8 @@ class Trace(NamedTuple):
     failures: int
     repeated_failures: int
     """Moves that failed although the same move had failed under the same conditions before."""
+    winner: State | None = None
+    """What the winner is; None if nothing worked."""
 
     @property
     def final(self) -> float:
@@ -214,7 +216,7 @@ def simulate_on(config: RunConfig, landscape: Landscape) -> Trace:
     while run.evaluations < budget and run.step():
         pass
     padding = [run.best_so_far[-1] if run.best_so_far else 1.0] * (budget - run.evaluations)
-    return Trace(run.best_so_far + padding, run.failures, run.repeated_failures)
+    return Trace(run.best_so_far + padding, run.failures, run.repeated_failures, run.winner())
 
 
 class _SimulatedRun:
@@ -254,6 +256,11 @@ class _SimulatedRun:
         speed = 0.0 if best is None else self._landscape.log_speedup(self._steps[best].state)
         self.best_so_far.append(math.exp(speed))
         return True
+
+    def winner(self) -> State | None:
+        """What the candidate held best is."""
+        best = self._strategy.best()
+        return None if best is None else self._steps[best].state
 
     def _avoid(self) -> set[tuple[str, str]]:
         if not self._config.memory:
