@@ -19,6 +19,10 @@ from kernelpro.search.tree import Node, Tree
 from kernelpro.search.widening import gate_open, width
 
 
+_ROUNDING = 1e-9
+"""Of a bonus: a branch is passed over only where no bonus could make it the best."""
+
+
 class Step(NamedTuple):
     """What was weighed at one node on the way down."""
 
@@ -85,27 +89,27 @@ class Mcts:
     def _weigh(self, node: Node) -> Step:
         c, loss = self.constants.exploration, self.constants.virtual_loss
         by_stall = self.constants.bonus_counts == "stalled"
+        of_best = self.constants.backup == "best"
         visits = max(1, node.visits + node.pending)
         log_visits = math.log(visits)
-        best, best_score = None, -math.inf
+        largest_bonus = c * math.sqrt(log_visits) + _ROUNDING
+        best, best_score, out_of_reach = None, -math.inf, -math.inf
         for child in node.live.values():
+            worth = child.peak if of_best and child.successes else child.total / child.visits
+            if worth < out_of_reach:
+                continue
             n = child.pending + (1 + child.stalled if by_stall else child.visits)
-            score = self._worth(child) - loss * child.pending / n
+            score = worth - loss * child.pending / n
             score += c * math.sqrt(log_visits / n)
             if score > best_score:
                 best, best_score = child, score
+                out_of_reach = score - largest_bonus
         children = node.children + node.pending_here
         n_here = children + 1 if by_stall else max(1.0, visits / (children + 1))
         bonus = c * math.sqrt(log_visits / n_here)
         return Step(
             self._worth_here(node), bonus, gate_open(node, self.constants), best, best_score
         )
-
-    def _worth(self, node: Node) -> float:
-        """Of a branch to its parent."""
-        if self.constants.backup == "best" and node.successes:
-            return node.peak
-        return _mean(node)
 
     def _worth_here(self, node: Node) -> float:
         """Of the virtual child: one more candidate from ``node`` itself."""
