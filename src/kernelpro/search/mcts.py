@@ -18,7 +18,6 @@ from kernelpro.schema.search import Ask, Decision, Objective, Tell
 from kernelpro.search.tree import Node, Tree
 from kernelpro.search.widening import gate_open, width
 
-
 _ROUNDING = 1e-9
 """Of a bonus: a branch is passed over only where no bonus could make it the best."""
 
