@@ -24,6 +24,7 @@ def trial(arm: str, problem: str, seed: int, *speeds: float) -> Trial:
 def test_every_arm_is_a_valid_configuration() -> None:
     for arm in ARMS:
         config = arm_config(BASE, arm, 3, 24)
+        assert not config.budget.stop_at_roofline
         assert config.seed == 3
         assert config.budget.evaluations == 24
         strategy_of(config)

@@ -64,6 +64,13 @@ def test_report_and_table(tmp_path: Path) -> None:
     assert lines[-1].startswith("| old | 2.000x | 2.000x | - | - | - | 5 |")
 
 
+def test_arms_that_evaluated_nothing_are_not_compared(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="bank holds nothing"):
+        write_report([trial("new", 0), trial("old", 0)], how="closed", settings={},
+                     baseline="old", measured=0, folder=tmp_path)  # fmt: skip
+    assert not list(tmp_path.iterdir())
+
+
 def test_other_settings_are_refused_by_name(tmp_path: Path) -> None:
     check_settings(tmp_path / "a", {"evaluations": 24, "problems": {"x": "1"}})
     check_settings(tmp_path / "a", {"evaluations": 24, "problems": {"x": "1"}})

@@ -7,8 +7,17 @@ import statistics
 
 import pytest
 
-from kernelpro.bench.simulation import Calibration, Landscape, State, simulate, toggled
+from kernelpro.bench.simulation import (
+    Calibration,
+    Landscape,
+    SimulatedWriter,
+    State,
+    simulate,
+    simulate_on,
+    toggled,
+)
 from kernelpro.schema.config import Budget, RunConfig
+from kernelpro.schema.search import Ask, Decision
 
 
 def config(**changes: object) -> RunConfig:
@@ -54,6 +63,35 @@ def test_the_trace_covers_the_budget_and_never_loses_its_best() -> None:
         assert trace.final >= 1.0
         working = [v for v in trace.best_so_far if v != 1.0]
         assert working == sorted(working)
+
+
+@pytest.mark.parametrize("repeats", [False, True])
+def test_a_working_candidate_is_charged_once_unless_repeats_are_allowed(repeats: bool) -> None:
+    landscape = Landscape(2, Calibration(designs=3, moves=2, failure_rate=0.0, repeats=repeats))
+    writer = SimulatedWriter(landscape, guided=False, seed=0)
+    states = []
+    for number in range(1, 40):
+        ask = Ask(id=number, parent_id=None, mode="initial", decision=Decision())
+        step = writer.propose(ask, None, set())
+        if step is not None:
+            states.append(step.state)
+            writer.seen(step.state)
+    assert len(set(states)) == 3
+    assert len(states) == (39 if repeats else 3)
+
+
+def test_the_trace_says_what_the_winner_is() -> None:
+    landscape = Landscape(3, Calibration(noise=0.0))
+    trace = simulate_on(config(), landscape)
+    assert trace.winner is not None
+    assert trace.best_so_far[-1] == pytest.approx(math.exp(landscape.log_speedup(trace.winner)))
+    hopeless = Landscape(3, Calibration(failure_rate=1.0, persistent_share=0.0, repair_rate=0.0))
+    assert simulate_on(config(), hopeless).winner is None
+
+
+def test_one_landscape_can_serve_several_runs() -> None:
+    landscape = Landscape(7, Calibration())
+    assert simulate_on(config(seed=4), landscape) == simulate(config(seed=4), 7)
 
 
 def test_memory_stops_repeated_failures() -> None:

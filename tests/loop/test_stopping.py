@@ -62,6 +62,14 @@ def test_at_the_roofline_only_a_winner_ends_the_run(speedup: float, reason: str 
     assert (ended[0] if ended else None) == reason
 
 
+def test_a_comparison_goes_on_at_the_roofline() -> None:
+    best = attempt((100.0 / 1.1, 1.0))
+    best = dataclasses.replace(best, outcome=accepted(1.1, best.candidate.proposal.source))
+    state = State(best)
+    state.budget = Budget(stop_at_roofline=False)
+    assert reason_to_stop(state, elapsed_s=0.0) is None  # type: ignore[arg-type]
+
+
 def test_a_lucky_measurement_is_not_at_the_roofline() -> None:
     sure = attempt((100.0, 1.0))
     latency = sure.outcome.latency

@@ -176,8 +176,67 @@ def test_uct_matches_the_formula_by_hand() -> None:
     )
 
 
-def test_scouts_in_flight_spread_over_the_tree() -> None:
-    search = mcts()
+@given(worlds, st.sampled_from(["paper", "default"]))
+def test_peaks_and_stalls_are_those_of_the_results_told(
+    world: tuple[int, int, int, float], preset: str
+) -> None:
+    seed, steps, parallel, failure = world
+    search = mcts(preset=preset)
+    drive(search, random_world(seed, failure=failure), steps, parallel=parallel, shuffle=seed)
+    told = list(search.tree.nodes.values())  # in the order they were told
+    for node in [search.tree.root, *told]:
+        below = [n for n in told if node in n.lineage() and n is not node]
+        peak, stalled = (node.reward if node.ok else -math.inf), 0
+        for result in below:
+            better = result.ok and result.reward > peak
+            peak, stalled = (result.reward, 0) if better else (peak, stalled + 1)
+        assert (node.peak, node.stalled) == (peak, stalled)
+        children = [n.reward for n in told if n.parent is node]
+        assert math.isclose(node.starts, sum(children), abs_tol=1e-9)
+
+
+def test_the_best_backup_matches_the_formula_by_hand() -> None:
+    search = mcts(preset="default", root_first=2)
+    for i, speedup in enumerate((2.0, 1.5)):
+        search.tell(ok(search.ask()[0].id, f"n{i}", speedup))
+    for name, speedup in (("a", 1.2), ("b", 3.0)):
+        (ask,) = search.ask()
+        assert ask.parent_id == "n0"
+        search.tell(ok(ask.id, name, speedup))
+    n0 = search.tree.nodes["n0"]
+    assert (n0.peak, n0.stalled) == (math.log(3.0), 0)  # the loss before it is forgotten
+    root = search._weigh(search.tree.root)
+    assert root.mean == pytest.approx((math.log(2.0) + math.log(1.5)) / 2)  # the starts' mean
+    assert root.child is n0
+    assert root.child_score == pytest.approx(math.log(3.0) + 0.5 * math.sqrt(math.log(4)))
+    here = search._weigh(n0)
+    assert here.mean == pytest.approx(math.log(2.0))  # one more from n0 starts at n0's own speed
+    assert here.bonus == pytest.approx(0.5 * math.sqrt(math.log(3) / 3))  # two children already
+    assert search.ask()[0].parent_id == "b"
+
+
+def test_a_bad_move_says_nothing_against_its_parent_and_a_stuck_branch_gives_way() -> None:
+    search = mcts(preset="default", root_first=2)
+    for i, speedup in enumerate((2.0, 1.8)):
+        search.tell(ok(search.ask()[0].id, f"n{i}", speedup))
+    asked = []
+    for i in range(6):
+        (ask,) = search.ask()
+        asked.append(ask.parent_id)
+        search.tell(ok(ask.id, f"m{i}", 0.5))  # nothing ever gains
+    assert {"n0", "n1"} <= set(asked), "both starts are tried when neither gains"
+    assert not {a for a in asked if a is not None and a.startswith("m")}
+
+
+def test_decisions_of_the_default_say_worth_not_mean() -> None:
+    search = mcts(preset="default", root_first=1)
+    search.tell(ok(search.ask()[0].id, "n0", 2.0))
+    assert "worth 0.69 + bonus 0.00" in search.ask()[0].decision.text
+
+
+@pytest.mark.parametrize("preset", ["paper", "default"])
+def test_scouts_in_flight_spread_over_the_tree(preset: str) -> None:
+    search = mcts(preset=preset)
     for i in range(12):
         (ask,) = search.ask()
         search.tell(ok(ask.id, f"n{i}", 1.5))

@@ -19,6 +19,15 @@ from kernelpro.schema.config import Budget, RunConfig
 ARMS: dict[str, dict[str, Any]] = {
     "mcts": {"search": "mcts"},
     "mcts-paper": {"search": "mcts", "search_options": {"preset": "paper"}},
+    "mcts-mean": {
+        "search": "mcts",
+        "search_options": {
+            "backup": "mean",
+            "bonus_counts": "visits",
+            "exploration": 0.2,
+            "root_first": 5,
+        },
+    },
     "greedy": {"search": "greedy"},
     "beam": {"search": "beam"},
     "best-of-n": {"search": "best-of-n", "arm": "none"},
@@ -32,7 +41,8 @@ ARMS: dict[str, dict[str, Any]] = {
     "no-memory": {"memory": False},
     "greedy-no-memory": {"search": "greedy", "memory": False},
 }
-"""Arm name -> fields of ``RunConfig`` it changes. Independent attempts read no feedback."""
+"""Arm name -> fields of ``RunConfig`` it changes. Independent attempts read no feedback.
+``mcts-mean`` is the tree search with the paper's backup and bonus, its other constants tuned."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,7 +88,7 @@ def check_arms(arms: Sequence[str], baseline: str) -> None:
 def arm_config(base: RunConfig, arm: str, seed: int, evaluations: int) -> RunConfig:
     """``base`` as ``arm`` changes it, with its seed and nothing but an evaluation budget."""
     check_arms([arm], arm)
-    budget = Budget(evaluations=evaluations)
+    budget = Budget(evaluations=evaluations, stop_at_roofline=False)
     return dataclasses.replace(base, seed=seed, budget=budget, **ARMS[arm])
 
 

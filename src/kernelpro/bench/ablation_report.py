@@ -59,7 +59,15 @@ def write_report(
     trials: Sequence[Trial], *, how: str, settings: dict[str, Any], baseline: str, measured: int,
     folder: Path,
 ) -> AblationReport:  # fmt: skip
-    """Sum ``trials`` up and write the summary and the pictures beside them."""
+    """Sum ``trials`` up and write the summary and the pictures beside them.
+
+    ``UserError`` if no arm evaluated anything: there is nothing to compare.
+    """
+    if not any(trial.best_so_far for trial in trials):
+        raise UserError(
+            "No arm evaluated a single candidate. In a closed world: the bank holds nothing that "
+            "this version's writer proposes, and has to be filled anew"
+        )
     report = AblationReport(
         how=how, settings=settings, baseline=baseline, arms=tuple(summarise(trials, baseline)),
         newly_measured=measured, folder=str(folder),

@@ -90,7 +90,7 @@ def calibrate(
                   "ceiling_sd": statistics.stdev(ceilings)}  # fmt: skip
         observed |= {"ceiling_mean": len(ceilings), "ceiling_sd": len(ceilings)}
     whole = {"designs", "moves"}
-    chosen = {f.name for f in dataclasses.fields(Calibration)} - set(found)
+    chosen = {f.name for f in dataclasses.fields(Calibration)} - set(found) - {"repeats"}
     values = {k: max(2, round(v)) if k in whole else v for k, v in found.items()}
     return Calibrated(
         calibration=dataclasses.replace(Calibration(), **values),  # type: ignore[arg-type]

@@ -62,6 +62,9 @@ class Calibration:
     """Guided arm: share of steps in which the advice names the most worthwhile move (chosen)."""
     designs: int = 10
     moves: int = 10
+    repeats: bool = False
+    """Writers may propose a candidate again that this run has seen working, and pay for it. In the
+    real loop none is evaluated twice, and no recorded run was charged for one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,23 +141,37 @@ class SimulatedWriter:
         self._landscape = landscape
         self._guided = guided
         self._seed = seed
+        self._seen: set[State] = set()
+
+    def seen(self, state: State) -> None:
+        """Note that a candidate in ``state`` worked."""
+        if not self._landscape.calibration.repeats:
+            self._seen.add(state)
 
     def propose(self, ask: Ask, parent: Step | None, avoid: set[tuple[str, str]]) -> Step | None:
-        """The answer to ``ask``; None if every move from the parent is to be avoided.
+        """The answer to ``ask``; None if every move is to be avoided, or nothing would be new.
 
         ``avoid``: (move, conditions) that the memory says did not work.
         """
         draw = random.Random(f"{self._seed}:{ask.id}")
         c = self._landscape.calibration
         if parent is None:
-            design = draw.choices(range(c.designs), [1 / (i + 1) for i in range(c.designs)])[0]
+            fresh = [d for d in range(c.designs) if State(d) not in self._seen]
+            if not fresh:
+                return None
+            design = draw.choices(fresh, [1 / (d + 1) for d in fresh])[0]
             slip = draw.random() < c.failure_rate * (1 - c.persistent_share)
             return Step(State(design), None, "", False, slip)
         if parent.failed:
+            if parent.state in self._seen:
+                return None
             failed = parent.hopeless or draw.random() >= c.repair_rate
             return parent._replace(failed=failed)
         here = parent.state.conditions
-        moves = [m for m in range(c.moves) if (str(m), here) not in avoid]
+        moves = [
+            m for m in range(c.moves)
+            if (str(m), here) not in avoid and toggled(parent.state, m) not in self._seen
+        ]  # fmt: skip
         if not moves:
             return None
         move = self._choose(draw, parent.state, moves)
@@ -176,6 +193,8 @@ class Trace(NamedTuple):
     failures: int
     repeated_failures: int
     """Moves that failed although the same move had failed under the same conditions before."""
+    winner: State | None = None
+    """What the winner is; None if nothing worked."""
 
     @property
     def final(self) -> float:
@@ -187,13 +206,17 @@ def simulate(
     config: RunConfig, landscape_seed: int, calibration: Calibration | None = None
 ) -> Trace:
     """Run the search of ``config`` on one landscape: its strategy, arm, memory, seed and budget."""
-    landscape = Landscape(landscape_seed, calibration or Calibration())
+    return simulate_on(config, Landscape(landscape_seed, calibration or Calibration()))
+
+
+def simulate_on(config: RunConfig, landscape: Landscape) -> Trace:
+    """The same on a landscape made before."""
     run = _SimulatedRun(landscape, config)
     budget = config.budget.evaluations or 0
     while run.evaluations < budget and run.step():
         pass
     padding = [run.best_so_far[-1] if run.best_so_far else 1.0] * (budget - run.evaluations)
-    return Trace(run.best_so_far + padding, run.failures, run.repeated_failures)
+    return Trace(run.best_so_far + padding, run.failures, run.repeated_failures, run.winner())
 
 
 class _SimulatedRun:
@@ -223,6 +246,8 @@ class _SimulatedRun:
         self.evaluations += 1
         node_id = f"n{self.evaluations:04d}"
         outcome = self._judge(step, random.Random(f"{self._config.seed}:judge:{ask.id}"))
+        if outcome.ok:
+            self._writer.seen(step.state)
         self._steps[node_id], self._outcomes[node_id] = step, outcome
         self._count(step, ask)
         self._remember(node_id, ask, step, outcome)
@@ -231,6 +256,11 @@ class _SimulatedRun:
         speed = 0.0 if best is None else self._landscape.log_speedup(self._steps[best].state)
         self.best_so_far.append(math.exp(speed))
         return True
+
+    def winner(self) -> State | None:
+        """What the candidate held best is."""
+        best = self._strategy.best()
+        return None if best is None else self._steps[best].state
 
     def _avoid(self) -> set[tuple[str, str]]:
         if not self._config.memory:

@@ -25,7 +25,8 @@ def reason_to_stop(state: RunState, elapsed_s: float) -> tuple[StopReason, str] 
     speedup = best.outcome.speedup if best else None
     if target is not None and speedup is not None and speedup >= target:
         return "target_met", f"{speedup:.3g}x reaches the target of {target:g}x"
-    share = attained_share(best) if best and beats_eager(best.outcome) else None
+    held = best if best and state.budget.stop_at_roofline else None
+    share = attained_share(held) if held and beats_eager(held.outcome) else None
     if share is not None and share >= NEAR_ROOFLINE_SHARE:
         return "near_roofline", f"the best candidate is at {share:.0%} of the attainable speed"
     if state.spending.unproductive >= UNPRODUCTIVE_LIMIT:

@@ -25,6 +25,9 @@ class Budget:
     tokens: int | None = None
     stagnation: int | None = None
     """Stop after this many evaluations without a better candidate."""
+    stop_at_roofline: bool = True
+    """Stop when the best candidate is near the attainable speed. Comparisons of searches set it
+    off: one lucky measurement would end an arm early, and the arms' budgets would differ."""
 
     __pydantic_config__ = CONFIG
 

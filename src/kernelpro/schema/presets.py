@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 from kernelpro.schema.codec import CONFIG
 
@@ -13,6 +14,15 @@ class MctsConstants:
 
     exploration: float
     """c of UCT."""
+    backup: Literal["mean", "best"]
+    """What a node is worth to its parent: the mean of all rewards below it, or the best of them.
+    The search wants the best candidate, not a good average, and one bad move says nothing against
+    the version it was made on. With ``best``, "one more here" is worth what is to be improved: the
+    node's own reward, and at the virtual root the mean of the starts."""
+    bonus_counts: Literal["visits", "stalled"]
+    """What wears the bonus of a child off: every result below it, or only those since its best
+    last rose. With ``stalled`` a branch that still gains keeps its bonus, and one that is stuck
+    loses it to others, however good it is."""
     root_first: int
     """Candidates written from scratch before any is improved."""
     root_width: float
@@ -35,9 +45,11 @@ class MctsConstants:
     __pydantic_config__ = CONFIG
 
 
-MCTS_PRESETS = {
+MCTS_PRESETS: dict[str, MctsConstants] = {
     "paper": MctsConstants(
         exploration=1.414,
+        backup="mean",
+        bonus_counts="visits",
         root_first=0,
         root_width=2.0,
         failed_width=2.0,
@@ -49,8 +61,10 @@ MCTS_PRESETS = {
         virtual_loss=1.0,
     ),
     "default": MctsConstants(
-        exploration=0.2,
-        root_first=5,
+        exploration=0.5,
+        backup="best",
+        bonus_counts="stalled",
+        root_first=7,
         root_width=1.0,
         failed_width=2.0,
         success_width=3.0,
@@ -61,9 +75,9 @@ MCTS_PRESETS = {
         virtual_loss=1.0,
     ),
 }
-"""``paper``: PAPER section 4. ``default``: exploration, first starts and failure rewards chosen on
-simulated landscapes below 1000 (``docs/search.md``), where the paper's values lose to greedy at
-small budgets: its failure rewards outweigh any speed-up in a node's mean.
+"""``paper``: PAPER section 4. ``default``: backup, bonus, exploration, first starts and failure
+rewards chosen on simulated landscapes below 1000 (``docs/search.md``), where the paper's values
+lose to greedy at small budgets: its failure rewards outweigh any speed-up in a node's mean.
 
 ``search_options={"preset": NAME}`` chooses one, single constants can be overridden."""
 

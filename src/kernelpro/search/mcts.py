@@ -1,8 +1,9 @@
 """Monte-Carlo tree search over candidates: UCT with a virtual child and progressive widening.
 
-Follows PAPER section 4. Going down from the virtual root, the best child by UCT competes, while
-the widening gate is open, with a *virtual child* that stands for "write one more here". Requests
-in flight count as visits that fall short of the mean (virtual loss), so parallel scouts spread.
+Follows PAPER section 4, with a choice of backup and bonus (``schema.presets``). Going down from the
+virtual root, the best child by UCT competes, while the widening gate is open, with a *virtual
+child* that stands for "write one more here". Requests in flight count as visits that fall short of
+the mean (virtual loss), so parallel scouts spread.
 """
 
 from __future__ import annotations
@@ -17,11 +18,15 @@ from kernelpro.schema.search import Ask, Decision, Objective, Tell
 from kernelpro.search.tree import Node, Tree
 from kernelpro.search.widening import gate_open, width
 
+_ROUNDING = 1e-9
+"""Of a bonus: a branch is passed over only where no bonus could make it the best."""
+
 
 class Step(NamedTuple):
     """What was weighed at one node on the way down."""
 
     mean: float
+    """Worth of the virtual child."""
     bonus: float
     gate: bool
     child: Node | None
@@ -82,19 +87,36 @@ class Mcts:
 
     def _weigh(self, node: Node) -> Step:
         c, loss = self.constants.exploration, self.constants.virtual_loss
+        by_stall = self.constants.bonus_counts == "stalled"
+        of_best = self.constants.backup == "best"
         visits = max(1, node.visits + node.pending)
         log_visits = math.log(visits)
-        best, best_score = None, -math.inf
+        largest_bonus = c * math.sqrt(log_visits) + _ROUNDING
+        best, best_score, out_of_reach = None, -math.inf, -math.inf
         for child in node.live.values():
-            n = child.visits + child.pending
-            score = child.total / child.visits - loss * child.pending / n
+            worth = child.peak if of_best and child.successes else child.total / child.visits
+            if worth < out_of_reach:
+                continue
+            n = child.pending + (1 + child.stalled if by_stall else child.visits)
+            score = worth - loss * child.pending / n
             score += c * math.sqrt(log_visits / n)
             if score > best_score:
                 best, best_score = child, score
+                out_of_reach = score - largest_bonus
         children = node.children + node.pending_here
-        mean = node.total / node.visits if node.visits else 0.0
-        bonus = c * math.sqrt(log_visits / max(1.0, visits / (children + 1)))
-        return Step(mean, bonus, gate_open(node, self.constants), best, best_score)
+        n_here = children + 1 if by_stall else max(1.0, visits / (children + 1))
+        bonus = c * math.sqrt(log_visits / n_here)
+        return Step(
+            self._worth_here(node), bonus, gate_open(node, self.constants), best, best_score
+        )
+
+    def _worth_here(self, node: Node) -> float:
+        """Of the virtual child: one more candidate from ``node`` itself."""
+        if self.constants.backup == "mean":
+            return _mean(node)
+        if node.parent is None:
+            return node.starts / node.children if node.children else 0.0
+        return node.reward
 
     def _decision(self, node: Node, step: Step) -> Decision:
         children = node.children + node.pending_here
@@ -106,15 +128,20 @@ class Mcts:
             rival = "no child can be asked" if node.children else "it has no child yet"
         else:
             rival = f"beats the best child {step.child.name} ({step.child_score:.2f})"
+        word = "mean" if self.constants.backup == "mean" else "worth"
         gate = "open" if step.gate else "closed, but nowhere else is left"
         text = (
-            f"expand {node.name}: mean {step.mean:.2f} + bonus {step.bonus:.2f}, {rival}; "
+            f"expand {node.name}: {word} {step.mean:.2f} + bonus {step.bonus:.2f}, {rival}; "
             f"gate {gate} ({children} of {limit} children)"
         )
         return Decision(
             mean=step.mean, bonus=step.bonus, gate_open=step.gate, score=score,
             path=self.tree.path(node), text=text,
         )  # fmt: skip
+
+
+def _mean(node: Node) -> float:
+    return node.total / node.visits if node.visits else 0.0
 
 
 def mcts_constants(preset: str, overrides: dict[str, Any]) -> MctsConstants:

@@ -6,6 +6,7 @@ never the size of the tree.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
@@ -32,6 +33,12 @@ class Node:
     """Sum of the rewards of those results."""
     successes: int = 0
     """Accepted candidates at or below this node."""
+    peak: float = -math.inf
+    """Largest reward of them; minus infinity if there is none."""
+    stalled: int = 0
+    """Results told below this node since its peak last rose."""
+    starts: float = 0.0
+    """Sum of the rewards of its children, theirs alone."""
     pending: int = 0
     """Requests in flight at or below this node."""
     pending_here: int = 0
@@ -127,6 +134,7 @@ class Tree:
                 ancestor.visits += 1
                 ancestor.total += node.reward
                 ancestor.successes += node.ok
+                _climb(ancestor, node)
         self._refresh(parent, keep_going=node is not None and node.ok)
         return node
 
@@ -140,10 +148,11 @@ class Tree:
         ok = accepted(tell)
         node = Node(
             id=tell.node_id, parent=parent, tell=tell, reward=value, ok=ok,
-            visits=1, total=value, successes=int(ok),
+            visits=1, total=value, successes=int(ok), peak=value if ok else -math.inf,
         )  # fmt: skip
         self.nodes[tell.node_id] = node
         parent.children += 1
+        parent.starts += value
         parent.live[tell.node_id] = node
         self.incumbent.add(tell)
         return node
@@ -174,3 +183,11 @@ class Tree:
             and node.successes == 0
             and node.children >= self.dead_end_children
         )
+
+
+def _climb(ancestor: Node, node: Node) -> None:
+    """Note at ``ancestor`` whether the new ``node`` is the best below it."""
+    if node.peak > ancestor.peak:
+        ancestor.peak, ancestor.stalled = node.peak, 0
+    else:
+        ancestor.stalled += 1
