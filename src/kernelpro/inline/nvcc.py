@@ -110,8 +110,10 @@ def _cutlass(source: str) -> list[Path]:
         return []
     root = find_cutlass()
     if root is None:
-        raise ToolchainError("The source includes CUTLASS headers, and there are none: "
-                             "pip install --no-deps nvidia-cutlass, or set CUTLASS_HOME")  # fmt: skip
+        raise ToolchainError(
+            "The source includes CUTLASS headers, and there are none: "
+            "pip install --no-deps nvidia-cutlass, or set CUTLASS_HOME"
+        )
     folders = [root / "include", root / "tools" / "util" / "include"]
     return [folder for folder in folders if folder.is_dir()]
 

@@ -38,7 +38,8 @@ _LIBM = {
 _FAST = {
     "exp": "fast_exp({0})", "sigmoid": "fast_sigmoid({0})", "tanh": "fast_tanh({0})",
     "silu": "({0} * fast_sigmoid({0}))", "gelu_tanh": "fast_gelu_tanh({0})",
-    "gelu": "fast_gelu({0})", "mish": "fast_mish({0})", "softplus": "fast_softplus({0})", "log": "__logf({0})",
+    "gelu": "fast_gelu({0})", "mish": "fast_mish({0})", "softplus": "fast_softplus({0})",
+    "log": "__logf({0})",
     "div": "fast_divide({0}, {1})", "reciprocal": "fast_divide(1.0f, {0})",
 }  # fmt: skip
 """float32 on the special-function unit: errors near 1e-6 relative (CUDA C++ guide, E.2)."""

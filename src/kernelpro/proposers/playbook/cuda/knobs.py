@@ -37,12 +37,15 @@ class CudaKnobs:
     split: int = 0
     """Blocks per row for long reductions; 0 = as many as fill the GPU, 1 = never split."""
     matmul: str = "library"
-    """Who multiplies: ``library``, ``library_half`` (bfloat16 operands), ``simt`` or ``tensor``."""
+    """Who multiplies: ``library``, ``library_half`` (bfloat16 operands), ``simt``, ``tensor``
+    (``mma``) or ``wgmma`` (Hopper: warpgroups and TMA; ``tensor`` where a product does not fit)."""
     tile_m: int = 128
     tile_n: int = 128
     tile_k: int = 16
     """Block tile of own matrix products."""
     stages: int = 3
     """Shared-memory stages of own matrix products."""
+    wgmma_tile: str = "128x256"
+    """Name in ``hopper.tile.TILES``."""
     grouping: Grouping = "full"
     """Fusion: ``full``, ``vertical`` or ``single`` (see ``plan``)."""

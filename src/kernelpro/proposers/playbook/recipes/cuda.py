@@ -7,9 +7,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from kernelpro.proposers.playbook.candidate import Body
+from kernelpro.proposers.playbook.cuda.hopper.emit import supports as supports_hopper
+from kernelpro.proposers.playbook.cuda.hopper.tile import TILES
 from kernelpro.proposers.playbook.cuda.knobs import CudaKnobs
-from kernelpro.proposers.playbook.cuda.unit import cuda_body
-from kernelpro.proposers.playbook.plan.ir import Kernel, Plan
+from kernelpro.proposers.playbook.cuda.unit import HOPPER, cuda_body
+from kernelpro.proposers.playbook.plan.ir import Kernel, MatmulKernel, Plan
 from kernelpro.proposers.playbook.plan.planner import Grouping
 from kernelpro.proposers.playbook.recipes.base import Task, Variant, few_habits
 from kernelpro.schema.outcome import Outcome, Status
@@ -20,6 +22,7 @@ MAX_REGISTER_WORDS = 128
 TENSOR_TILE_K = 32
 UNIT_STEP, LEAST_UNITS = 0.25, 0.5
 """Chosen. Below half of the SMs bandwidth falls; the largest block keeps an SM full by itself."""
+OWN = ("simt", "tensor", "wgmma")
 GROUPINGS: tuple[Grouping, ...] = ("single", "vertical", "full")
 
 
@@ -80,13 +83,14 @@ class CudaBackend:
 
     def owns_products(self, knobs: CudaKnobs) -> bool:
         """True if our own product is wanted."""
-        return knobs.matmul in ("simt", "tensor")
+        return knobs.matmul in OWN
 
     def body(self, plan: Plan, knobs: CudaKnobs, number: int, task: Task) -> Body:
         """CUDA for one plan."""
         return cuda_body(
-            plan, knobs, number=number, units=task.device.units, precision=task.problem.precision
-        )
+            plan, knobs, number=number, units=task.device.units, precision=task.problem.precision,
+            capability=task.device.capability,
+        )  # fmt: skip
 
     def move(self, name: str, knobs: CudaKnobs, task: Task) -> CudaKnobs | None:
         """``knobs`` after one move; None if it does not apply."""
@@ -105,6 +109,10 @@ def _products(best: CudaKnobs, task: Task) -> Iterator[Variant]:
     """Starting points for problems with matrix products."""
     precision = task.problem.precision
     after = "The library multiplies; everything after it is one kernel."
+    if _warpgroups(task):
+        yield Variant(replace(best, matmul="wgmma"),
+                      "own Hopper product (TMA, wgmma) with the epilogue in registers",
+                      "Runs near the library's rate, and sums never reach memory.")  # fmt: skip
     if precision == "half":
         yield Variant(replace(best, matmul="library_half"),
                       "library product in bfloat16, one fused kernel after it",
@@ -123,8 +131,12 @@ def _repairs(knobs: CudaKnobs, status: Status) -> Iterator[tuple[str, CudaKnobs]
     plain = CudaKnobs(grouping=knobs.grouping)
     if status is Status.WRONG_RESULT:
         yield "accurate mathematics", replace(knobs, fast_math=False)
+        if knobs.matmul == "wgmma":
+            yield "warp products", replace(knobs, matmul="tensor", tile_k=TENSOR_TILE_K)
         yield "float32 products", replace(knobs, fast_math=False, matmul="library")
     if status in (Status.RUNTIME_ERROR, Status.BUILD_ERROR, Status.LOAD_ERROR):
+        if knobs.matmul == "wgmma":
+            yield "warp products", replace(knobs, matmul="tensor", tile_k=TENSOR_TILE_K)
         yield "smaller tiles", replace(knobs, tile_m=64, tile_n=64, stages=2)
     yield "library product", replace(knobs, matmul="library")
     yield "default settings", plain
@@ -157,7 +169,21 @@ def _block(k: CudaKnobs, task: Task, *, larger: bool) -> CudaKnobs | None:
     return changed
 
 
+def _warpgroups(task: Task) -> bool:
+    """True if some product can run on Hopper's warpgroup instructions."""
+    if task.device.capability != HOPPER:
+        return False
+    rounding = task.problem.precision == "half"
+    return any(
+        isinstance(step, MatmulKernel) and supports_hopper(step, plan.buffers, rounding=rounding)
+        for plan in task.plans("full")
+        for step in plan.steps
+    )
+
+
 def _tensor(k: CudaKnobs, task: Task) -> CudaKnobs | None:
+    if task.products and _warpgroups(task):
+        return replace(k, matmul="wgmma")
     if not task.products or task.problem.precision == "strict":
         return None
     return replace(k, matmul="tensor", tile_k=TENSOR_TILE_K)
@@ -175,8 +201,12 @@ def _own(k: CudaKnobs, task: Task) -> CudaKnobs | None:
 
 
 def _tile(k: CudaKnobs, task: Task, *, larger: bool) -> CudaKnobs | None:
-    if not task.products or k.matmul not in ("simt", "tensor"):
+    if not task.products or k.matmul not in OWN:
         return None
+    if k.matmul == "wgmma":
+        names = list(TILES)
+        place = names.index(k.wgmma_tile) + (-1 if larger else 1)
+        return replace(k, wgmma_tile=names[place]) if 0 <= place < len(names) else None
     if larger:
         return replace(k, tile_m=128, tile_n=128) if k.tile_m < 128 else _deeper(k)
     return replace(k, tile_m=64) if k.tile_m > 64 else replace(k, tile_n=64)
