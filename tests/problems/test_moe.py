@@ -87,7 +87,7 @@ def test_sizes_are_those_of_the_paper() -> None:
     for name in NAMES:
         module = ProblemModule(load_problem(FOLDER / f"{name}.py")).module
         sizes[name] = (module.EXPERTS, module.ROWS, module.INPUTS, module.OUTPUTS)
-        assert module.PRECISION == "half" and module.DTYPE == torch.float16
+        assert module.PRECISION == "half" and torch.float16 == module.DTYPE
     assert sizes == {
         "dw1": (128, 57768, 2880, 5760), "dw2": (128, 57768, 2880, 2880),
         "forward_gate_up": (128, 65536, 2880, 5760),

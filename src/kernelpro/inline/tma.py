@@ -19,6 +19,29 @@ _DTYPES = {
     "float64": 8, "bfloat16": 9, "tf32": 11,
 }  # fmt: skip
 """``CUtensorMapDataType`` of cuda.h by tensor dtype."""
+TENSOR_MAP_CPP = """
+#include <cstdint>
+#include <dlfcn.h>
+struct alignas(64) TensorMap { unsigned char bytes[128]; };
+// Fills ``map``; returns the driver's CUresult, or -1 without a driver. Sizes and box are given
+// innermost first; strides, in bytes, begin with the second dimension. Numbers are those of cuda.h:
+// dtype float16 6, float32 7, bfloat16 9; swizzle none 0, 128 bytes 3; promotion 128 bytes 2, 256 3.
+static int encode_tensor_map(TensorMap* map, int dtype, int rank, void* address,
+                             const uint64_t* sizes, const uint64_t* strides, const uint32_t* box,
+                             int swizzle, int promotion) {
+  using Encode = int (*)(void*, int, uint32_t, void*, const uint64_t*, const uint64_t*,
+                         const uint32_t*, const uint32_t*, int, int, int, int);
+  static Encode encode = [] {
+    void* library = dlopen("libcuda.so.1", RTLD_NOW);
+    return library ? reinterpret_cast<Encode>(dlsym(library, "cuTensorMapEncodeTiled")) : nullptr;
+  }();
+  const uint32_t ones[5] = {1, 1, 1, 1, 1};
+  if (!encode) return -1;
+  return encode(map, dtype, static_cast<uint32_t>(rank), address, sizes, strides, box, ones, 0,
+                swizzle, promotion, 0);
+}
+"""
+"""The same for host code: C++ text to put before a source of ``inline.cpp``."""
 _SWIZZLES = {0: 0, 32: 1, 64: 2, 128: 3}
 _PROMOTIONS = {0: 0, 64: 1, 128: 2, 256: 3}
 
