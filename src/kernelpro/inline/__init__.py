@@ -27,7 +27,7 @@ from kernelpro.inline.tma import TENSOR_MAP_CPP, tensor_map
 
 __all__ = [
     "CPP_FLAGS", "TENSOR_MAP_CPP", "BuildError", "CudaModule", "Driver", "DriverError",
-    "Function", "Kernel", "Launch", "Module", "Signature", "ToolchainError", "architecture", "architecture_of",
-    "build_dir", "cpp", "cuda", "driver", "find_compiler", "signatures",
+    "Function", "Kernel", "Launch", "Module", "Signature", "ToolchainError", "architecture",
+    "architecture_of", "build_dir", "cpp", "cuda", "driver", "find_compiler", "signatures",
     "tensor_map",
 ]  # fmt: skip

@@ -25,7 +25,7 @@ TENSOR_MAP_CPP = """
 struct alignas(64) TensorMap { unsigned char bytes[128]; };
 // Fills ``map``; returns the driver's CUresult, or -1 without a driver. Sizes and box are given
 // innermost first; strides, in bytes, begin with the second dimension. Numbers are those of cuda.h:
-// dtype float16 6, float32 7, bfloat16 9; swizzle none 0, 128 bytes 3; promotion 128 bytes 2, 256 3.
+// dtype float16 6, float32 7, bfloat16 9; swizzle none 0, 128 bytes 3; promotion 256 bytes 3.
 static int encode_tensor_map(TensorMap* map, int dtype, int rank, void* address,
                              const uint64_t* sizes, const uint64_t* strides, const uint32_t* box,
                              int swizzle, int promotion) {
