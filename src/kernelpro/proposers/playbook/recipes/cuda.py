@@ -173,9 +173,9 @@ def _warpgroups(task: Task) -> bool:
     """True if some product can run on Hopper's warpgroup instructions."""
     if task.device.capability != HOPPER:
         return False
-    rounding = task.problem.precision == "half"
+    precision = task.problem.precision
     return any(
-        isinstance(step, MatmulKernel) and supports_hopper(step, plan.buffers, rounding=rounding)
+        isinstance(step, MatmulKernel) and supports_hopper(step, plan.buffers, precision)
         for plan in task.plans("full")
         for step in plan.steps
     )

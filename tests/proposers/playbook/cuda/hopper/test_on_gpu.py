@@ -102,6 +102,23 @@ def test_half_of_a_shared_tile(b_k: bool) -> None:
 
 
 @pytest.mark.gpu
+@pytest.mark.parametrize("name", ["128x256", "192x192 share A", "128x128"])
+def test_tf32(name: str) -> None:
+    """float32 operands are rounded to the nearest TF32 by the copies: no bias remains."""
+    m, n, k = 600, 520, 328
+    product = HopperProduct(name="g", dtype="float32", m=m, n=n, k=k, a_k_major=True,
+                            b_k_major=True)  # fmt: skip
+    a, b = drawn(m, k, dtype="float32", seed=12).abs(), drawn(n, k, dtype="float32", seed=13).abs()
+    out = torch.full((m, n), float("nan"), device="cuda")
+    operation = HopperOperation(product, replace(TILES[name], stage_columns=0), units=units())
+    operation(a, b, out)
+    exact = a.double() @ b.double().t()
+    error = (out.double() - exact) / exact
+    assert error.abs().max() <= 2.0**-11  # a sum of 328 roundings of at most 2^-11 each
+    assert error.mean().abs() <= 2.0**-15  # cutting digits off would leave 2^-11
+
+
+@pytest.mark.gpu
 @pytest.mark.parametrize("direct", [False, True])
 def test_bias_and_gelu(direct: bool) -> None:
     m, n, k = 384, 520, 200
@@ -198,5 +215,6 @@ def test_candidates(case: Case, name: str, tmp_path: Path, monkeypatch: pytest.M
     pairs = zip(got, exact, strict=True) if isinstance(got, tuple) else [(got, exact)]
     for one, other in pairs:
         scale = other.abs().max().item()
-        rounding = 2.0**-8 if case.name == "rounded" else ROUNDING.get(str(one.dtype)[6:], 2.0**-11)
+        coarse = {"rounded": 2.0**-8, "tf32": 2.0**-11}
+        rounding = coarse.get(case.name) or ROUNDING.get(str(one.dtype)[6:], 2.0**-11)
         assert (one.double() - other).abs().max().item() <= 2 * rounding * scale

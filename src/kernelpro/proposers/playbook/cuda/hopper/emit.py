@@ -19,12 +19,13 @@ from kernelpro.proposers.playbook.cuda.matmul import (
 )
 from kernelpro.proposers.playbook.plan.axes import contiguous
 from kernelpro.proposers.playbook.plan.ir import Access, Buffer, Kernel, MatmulKernel
+from kernelpro.schema.problem import Precision
 
 HALVES = ("float16", "bfloat16")
 LANES = 8
 """Columns a thread holds after the exchange: one 16-byte store of halves."""
-ALIGNMENT = 8
-"""Halves in the 16 bytes that addresses and strides of a tensor map are multiples of."""
+ALIGNMENT = {"float16": 8, "bfloat16": 8, "float32": 4}
+"""Elements in the 16 bytes that addresses and strides of a tensor map are multiples of."""
 INDEX_LIMIT = 2**31 - 1
 
 
@@ -38,22 +39,34 @@ class _Operand:
     k_major: bool
 
 
-def supports(step: MatmulKernel, buffers: dict[str, Buffer], *, rounding: bool) -> bool:
+def supports(step: MatmulKernel, buffers: dict[str, Buffer], precision: Precision) -> bool:
     """True if this product can run on Hopper's warpgroup instructions.
 
-    ``rounding``: float32 operands may be rounded to bfloat16 (the problem's precision is half).
+    float32 operands are rounded as ``precision`` allows: to bfloat16, by a copy, or to TF32, on
+    their way to shared memory.
     """
     kinds = {buffers[side.buffer].dtype for side in (step.lhs, step.rhs)}
-    allowed = {*HALVES, *(["float32"] if rounding else [])}
-    if len(kinds) != 1 or not kinds <= allowed or max(step.m, step.n, step.k) > INDEX_LIMIT // 2:
+    if len(kinds) != 1 or max(step.m, step.n, step.k) > INDEX_LIMIT // 2:
         return False
-    if kinds == {"float32"} and not all(
-        _dense(buffers[side.buffer]) for side in (step.lhs, step.rhs)
-    ):
+    given = kinds.pop()
+    dtype = _arithmetic(given, precision)
+    if dtype is None:
+        return False
+    if given != dtype and not all(_dense(buffers[s.buffer]) for s in (step.lhs, step.rhs)):
         return False  # a rounded copy keeps the strides of dense tensors only
-    return _operand(step.lhs, step, left=True) is not None and (
-        _operand(step.rhs, step, left=False) is not None
-    )
+    sides = [
+        _operand(step.lhs, step, dtype, left=True),
+        _operand(step.rhs, step, dtype, left=False),
+    ]
+    return all(side is not None and (side.k_major or dtype in HALVES) for side in sides)
+
+
+def _arithmetic(given: str, precision: Precision) -> str | None:
+    """Type of the operands as the tensor map has them; float32 stands for TF32."""
+    if given in HALVES:
+        return given
+    allowed: dict[Precision, str] = {"half": "bfloat16", "tf32": "float32"}
+    return allowed.get(precision) if given == "float32" else None
 
 
 def chosen_tile(step: MatmulKernel, knobs: CudaKnobs) -> HopperTile:
@@ -64,13 +77,16 @@ def chosen_tile(step: MatmulKernel, knobs: CudaKnobs) -> HopperTile:
 
 
 def emit_hopper(
-    step: MatmulKernel, buffers: dict[str, Buffer], knobs: CudaKnobs, units: int
-) -> tuple[Emitted, HopperProduct, HopperTile, tuple[str, ...]]:
+    step: MatmulKernel, buffers: dict[str, Buffer], knobs: CudaKnobs, units: int,
+    precision: Precision,
+) -> tuple[Emitted, HopperProduct, HopperTile, tuple[str, ...]]:  # fmt: skip
     """The kernel and its launch, what it needs from the preamble, and Python lines before it."""
-    left, right = _operand(step.lhs, step, left=True), _operand(step.rhs, step, left=False)
-    assert left is not None and right is not None
     given = buffers[step.lhs.buffer].dtype
-    dtype = "bfloat16" if given == "float32" else given
+    dtype = _arithmetic(given, precision)
+    assert dtype is not None
+    left = _operand(step.lhs, step, dtype, left=True)
+    right = _operand(step.rhs, step, dtype, left=False)
+    assert left is not None and right is not None
     product = HopperProduct(
         name=step.name, dtype=dtype, m=step.m, n=step.n, k=step.k, a_k_major=left.k_major,
         b_k_major=right.k_major, batch=step.batch, a_matrices=left.shape[0],
@@ -89,15 +105,16 @@ def emit_hopper(
     names = [text.split()[-1] for text, _ in parameters]
     text = source.kernel(product, tile, f"{step.name}_epilogue", [t for t, _ in parameters], names)
     before, maps = [], []
+    tf32 = ', dtype="tf32"' if dtype == "float32" else ""
     for side, operand, box in ((step.lhs, left, product.a_box(tile)),
                                (step.rhs, right, product.b_box(tile))):  # fmt: skip
         name = side.buffer
-        if given == "float32":
+        if given != dtype:
             name = f"{step.name}_{'lhs' if operand is left else 'rhs'}"
             before.append(f"{name} = {side.buffer}.to(_torch.bfloat16)")
         maps.append(f"_inline.tensor_map({name}, {box}, shape={operand.shape}, "
                     f"strides={operand.strides}, offset={operand.offset}, swizzle=128, "
-                    f"l2_promotion=256)")  # fmt: skip
+                    f"l2_promotion=256{tf32})")  # fmt: skip
     launch = Launch(
         step.name, (product.blocks(tile, units), 1, 1), (tile.threads, 1, 1),
         (*maps, *(name for _, name in parameters)), tile.shared_bytes(),
@@ -105,7 +122,7 @@ def emit_hopper(
     return Emitted(f"{functor}\n{text}", (launch,)), product, tile, tuple(before)
 
 
-def _operand(access: Access, step: MatmulKernel, *, left: bool) -> _Operand | None:
+def _operand(access: Access, step: MatmulKernel, dtype: str, *, left: bool) -> _Operand | None:
     """The operand as a tensor map sees it; None if it breaks a rule of cuda.h."""
     batch, first, second = access.strides
     rows, depth = (step.m, step.k) if left else (step.n, step.k)
@@ -118,7 +135,7 @@ def _operand(access: Access, step: MatmulKernel, *, left: bool) -> _Operand | No
         return None
     matrices = step.batch if step.batch > 1 and batch else 1
     between = batch if matrices > 1 else lines * line
-    if any(value % ALIGNMENT for value in (line, between, access.offset)):
+    if any(value % ALIGNMENT[dtype] for value in (line, between, access.offset)):
         return None
     return _Operand((matrices, lines, width), (between, line, 1), access.offset, k_major)
 

@@ -2,7 +2,8 @@
 // consumer warpgroups through a ring of mbarriers, wgmma multiplies, and blocks stay on their
 // multiprocessor until no tile is left. No headers; needs prelude.cuh.
 //
-// A Config C has: consumers (warpgroups that multiply), blocks_m (64-row blocks of each), tile_n,
+// A Config C has: depth (elements in 128 bytes: 64 halves, or 32 floats for TF32, which must be
+// k-major), consumers (warpgroups that multiply), blocks_m (64-row blocks of each), tile_n,
 // stages, cluster (1 or 2 neighbouring blocks), share_a (those are neighbours along the columns and
 // share their tile of A by multicast; else along the rows, and of B), group (rows of tiles visited
 // together), a_k_major and b_k_major (which dimension is contiguous), ragged_depth (the reduction
@@ -11,8 +12,7 @@
 
 struct alignas(64) TensorMap { unsigned char bytes[128]; };
 
-constexpr int kDepth = 64;          // a row of a tile is one 128-byte swizzle span
-constexpr int kBlockBytes = 8192;   // 64 rows of 128 bytes
+constexpr int kBlockBytes = 8192;   // 64 lines of 128 bytes, the span of the swizzle
 constexpr long long kPatienceCycles = 4000000000LL;  // about two seconds: a lost signal traps
 
 template <class C> struct Layout {
@@ -121,7 +121,7 @@ template <bool KMajor> KP_INLINE unsigned long long descriptor(unsigned address)
   constexpr unsigned long long fixed = (1ull << 62) | (64ull << 32) | (leading << 16);
   return fixed | ((address & 0x3ffff) >> 4);
 }
-// Descriptor units from one slice of 16 along the reduction to the next.
+// Descriptor units from one slice of 16 halves (8 floats) along the reduction to the next.
 template <bool KMajor> constexpr int slice_step() { return KMajor ? 2 : 128; }
 
 template <class C> struct Accumulators { float sum[C::blocks_m][C::tile_n / 2]; };
@@ -253,7 +253,7 @@ KP_INLINE void load_operand(unsigned target, const TensorMap* map, unsigned full
       const unsigned block = target + i * kBlockBytes;
       if constexpr (Shared) {
         load_box_everywhere(block + rank * (kBlockBytes / 2), map, full, at + i * 64,
-                            depth + rank * (kDepth / 2), matrix, both);
+                            depth + rank * 32, matrix, both);
       } else {
         load_box(block, map, full, at + i * 64, depth, matrix);
       }
@@ -280,7 +280,7 @@ KP_INLINE void produce(const TensorMap* map_a, const TensorMap* map_b, const Wor
   unsigned parity = 1;  // a fresh barrier counts as passed for this parity: all stages are free
   for (int index = blockIdx.x / C::cluster; index < total; index += clusters) {
     const Tile tile = work.tile(index, rank);
-    for (int depth = tile.depth; depth < tile.depth_end; depth += kDepth) {
+    for (int depth = tile.depth; depth < tile.depth_end; depth += C::depth) {
       barrier_wait(empty + stage * 8, parity);
       barrier_expect(full + stage * 8, Layout<C>::stage_bytes);
       load_stage<C>(map_a, map_b, shared + stage * Layout<C>::stage_bytes, full + stage * 8, tile,
@@ -322,8 +322,8 @@ KP_INLINE void accumulate_tile(Accumulators<C>& acc, const Tile& tile, unsigned 
   using L = Layout<C>;
   const int consumer = threadIdx.x / 128 - 1;
   const int depth = tile.depth_end - tile.depth;
-  const int tail = C::ragged_depth ? depth % kDepth : 0;
-  const int whole = C::ragged_depth ? depth / kDepth : (depth + kDepth - 1) / kDepth;
+  const int tail = C::ragged_depth ? depth % C::depth : 0;
+  const int whole = C::ragged_depth ? depth / C::depth : (depth + C::depth - 1) / C::depth;
   const unsigned base = shared_address(shared);
   const unsigned mine = consumer * C::blocks_m * kBlockBytes;
   pin(acc);

@@ -7,7 +7,7 @@ from typing import Any
 
 from kernelpro import inline
 from kernelpro.proposers.playbook.cuda.hopper import source
-from kernelpro.proposers.playbook.cuda.hopper.epilogues import Activation, bias_activation
+from kernelpro.proposers.playbook.cuda.hopper.epilogues import Activation, bias_activation, sums
 from kernelpro.proposers.playbook.cuda.hopper.source import HopperProduct
 from kernelpro.proposers.playbook.cuda.hopper.tile import HopperTile
 
@@ -20,7 +20,12 @@ def product_source(
     if problems:
         raise ValueError(f"This tile cannot run: {'; '.join(problems)}")
     prelude = resources.files("kernelpro.proposers.playbook.cuda").joinpath("prelude.cuh")
-    epilogue = bias_activation(product, bias=bias, activation=activation)
+    if product.dtype == "float32":
+        if bias or activation != "none" or tile.stage_columns:
+            raise ValueError("TF32 products store their sums: no bias, activation or staging")
+        epilogue = sums(product)
+    else:
+        epilogue = bias_activation(product, bias=bias, activation=activation)
     return "\n".join([
         prelude.read_text(encoding="utf-8"), source.preamble(), source.wrappers([(product, tile)]),
         epilogue.text,
@@ -53,13 +58,14 @@ class HopperOperation:
     def __call__(self, a: Any, b: Any, out: Any, *, ends: Any = None, bias: Any = None) -> Any:
         """Returns ``out``."""
         maps = [
-            _map(a, self.product.a_box(self.tile)), _map(b, self.product.b_box(self.tile)),
+            self._map(a, self.product.a_box(self.tile)),
+            self._map(b, self.product.b_box(self.tile)),
         ]  # fmt: skip
         rest = [t for t in (ends, out, bias) if t is not None]
         self._launch(*maps, *rest)
         return out
 
-
-def _map(tensor: Any, box: tuple[int, int, int]) -> bytes:
-    whole = tensor if tensor.dim() == 3 else tensor.unsqueeze(0)
-    return inline.tensor_map(whole, box, swizzle=128, l2_promotion=256)
+    def _map(self, tensor: Any, box: tuple[int, int, int]) -> bytes:
+        whole = tensor if tensor.dim() == 3 else tensor.unsqueeze(0)
+        dtype = "tf32" if self.product.dtype == "float32" else None
+        return inline.tensor_map(whole, box, swizzle=128, l2_promotion=256, dtype=dtype)

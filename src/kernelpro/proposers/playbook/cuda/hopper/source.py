@@ -18,7 +18,8 @@ _POLICIES: dict[Work, str] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HopperProduct:
-    """``result = epilogue(A @ B)`` for halves: what one kernel computes.
+    """``result = epilogue(A @ B)``: what one kernel computes, from halves or from float32 rounded
+    to TF32 (dense and k-major only).
 
     dense: ``batch`` matrices of m x k times k x n. ragged_rows: the rows of A (m of them) belong
     to ``groups``, each with its own B. ragged_depth: the reduction (k long) belongs to ``groups``,
@@ -42,12 +43,12 @@ class HopperProduct:
     def a_box(self, tile: HopperTile) -> tuple[int, int, int]:
         """Box of one copy of A, in the order of its tensor (matrix, line, contiguous)."""
         shared = tile.cluster if tile.share == "a" else 1
-        return _box(tile.tile_m, shared, k_major=self.a_k_major)
+        return _box(tile.tile_m, shared, DEPTH[self.dtype], k_major=self.a_k_major)
 
     def b_box(self, tile: HopperTile) -> tuple[int, int, int]:
         """Box of one copy of B (matrix, line, contiguous)."""
         shared = tile.cluster if tile.share == "b" else 1
-        return _box(tile.tile_n, shared, k_major=self.b_k_major)
+        return _box(tile.tile_n, shared, DEPTH[self.dtype], k_major=self.b_k_major)
 
     def blocks(self, tile: HopperTile, units: int) -> int:
         """Blocks of a grid that fills ``units`` multiprocessors, or fewer for small products."""
@@ -59,9 +60,9 @@ class HopperProduct:
         return min(units // tile.cluster, rows * columns) * tile.cluster
 
 
-def _box(lines: int, shared: int, *, k_major: bool) -> tuple[int, int, int]:
+def _box(lines: int, shared: int, depth: int, *, k_major: bool) -> tuple[int, int, int]:
     """Blocks that share an operand split its lines, or the reduction where that is outside."""
-    return (1, lines // shared, DEPTH) if k_major else (1, DEPTH // shared, DEPTH)
+    return (1, lines // shared, depth) if k_major else (1, depth // shared, depth)
 
 
 def preamble() -> str:
@@ -108,8 +109,9 @@ def kernel(
 def _config(product: HopperProduct, tile: HopperTile) -> str:
     producer, consumer = REGISTERS[tile.consumers]
     numbers = {
-        "consumers": tile.consumers, "blocks_m": tile.blocks_m, "tile_n": tile.tile_n,
-        "stages": tile.stages, "cluster": tile.cluster, "stage_columns": tile.stage_columns,
+        "depth": DEPTH[product.dtype], "consumers": tile.consumers, "blocks_m": tile.blocks_m,
+        "tile_n": tile.tile_n, "stages": tile.stages, "cluster": tile.cluster,
+        "stage_columns": tile.stage_columns,
         "group": max(1, tile.group * tile.tile_m // tile.step_m),
         "producer_registers": producer, "consumer_registers": consumer,
     }  # fmt: skip

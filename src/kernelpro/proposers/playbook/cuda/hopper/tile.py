@@ -12,8 +12,8 @@ BARRIER_BYTES = 16
 """Two mbarriers a stage."""
 LINE_BYTES = 128
 """One line of a tile is one 128-byte swizzle span: 64 halves."""
-DEPTH = 64
-"""Elements of the reduction in a stage."""
+DEPTH = {"float16": 64, "bfloat16": 64, "float32": 32}
+"""Elements of the reduction in a stage: one line."""
 REGISTERS = {2: (40, 232), 3: (32, 160)}
 """Consumer warpgroups -> registers of a producer and of a consumer thread after ``setmaxnreg``:
 the register file (65,536) over 128 x (consumers + 1) threads, the producer's share handed over."""
