@@ -12,6 +12,8 @@ from kernelpro import inline
 from kernelpro.inline import nvcc
 from kernelpro.problems import load_problem
 from kernelpro.problems.export import export_graphs
+from kernelpro.proposers.playbook.cuda.hopper.operation import product_source
+from kernelpro.proposers.playbook.cuda.hopper.source import HopperProduct
 from kernelpro.proposers.playbook.cuda.hopper.tile import TILES, HopperTile
 from kernelpro.proposers.playbook.cuda.knobs import CudaKnobs
 from kernelpro.proposers.playbook.cuda.unit import cuda_body
@@ -44,6 +46,25 @@ def test_the_kernel_compiles(case, tmp_path: Path, monkeypatch: pytest.MonkeyPat
     log = module.path.with_suffix(".log").read_text()
     assert "C7510" not in log and "Potential Performance Loss" not in log
     assert module.image[:4] == b"\x7fELF"
+
+
+@pytest.mark.parametrize("tile", [TILES["192x192"], TILES["64x256 alternating pair"]],
+                         ids=["divided", "alternating"])  # fmt: skip
+@pytest.mark.parametrize("work", ["ragged_rows", "ragged_depth"])
+def test_ragged_kernels_keep_wgmma_asynchronous(
+    work, tile: HopperTile, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """ptxas puts waits between the products where it sees sums touched in between (C75xx)."""
+    lane_or_skip()
+    monkeypatch.setenv("KERNELPRO_BUILD_DIR", str(tmp_path))
+    monkeypatch.setenv("KERNELPRO_CUDA_ARCH", "sm_90a")
+    product = HopperProduct(
+        name="ragged", dtype="bfloat16", m=576, n=768, k=640, a_k_major=work == "ragged_rows",
+        b_k_major=False, work=work, groups=5, b_matrices=5 if work == "ragged_rows" else 1,
+    )  # fmt: skip
+    module = inline.cuda(product_source(product, tile.fitted(5)))
+    log = module.path.with_suffix(".log").read_text()
+    assert "Potential Performance Loss" not in log and "injected" not in log
 
 
 def test_one_row_major_half_is_staged_and_others_are_stored_directly(tmp_path: Path) -> None:
@@ -87,4 +108,7 @@ def test_tiles_that_cannot_run_say_why() -> None:
     assert "registers" in next(HopperTile(blocks_m=2, stages=2, stage_columns=0).problems())
     assert "2 or 3" in next(HopperTile(consumers=4).problems())
     assert "columns" in next(HopperTile(tile_n=100, stage_columns=0).problems())
+    assert "staging" in next(
+        HopperTile(stages=3, stage_columns=192).problems()
+    )  # 4 boxes, 3 buffers
     assert HopperTile(stages=6).fitted().shared_bytes() <= 227 * 1024

@@ -29,8 +29,21 @@ TILES = {
     "192x192": HopperTile(consumers=3, tile_n=192, stages=3, stage_columns=192),
     "192x192 share A": HopperTile(consumers=3, tile_n=192, stages=3, share="a", stage_columns=192),
     "128x192": HopperTile(tile_n=192, stages=4, stage_columns=192),
+    "64x256 in turn": HopperTile(alternate=True, stage_columns=256),
+    "64x192 in turn": HopperTile(tile_n=192, stages=5, alternate=True, stage_columns=192),
+    "128x128 in turn, direct": HopperTile(
+        blocks_m=2, tile_n=128, stages=5, alternate=True, cluster=1, stage_columns=0
+    ),
 }
-GROUPED = ["128x256", "128x256 direct", "128x256 share A", "192x192", "192x192 share A"]
+GROUPED = [
+    "128x256",
+    "128x256 direct",
+    "128x256 share A",
+    "192x192",
+    "192x192 share A",
+    "64x192 in turn",
+    "128x128 in turn, direct",
+]
 ROUNDING = {"float16": 2**-11, "bfloat16": 2**-8}
 
 
@@ -89,6 +102,7 @@ def test_every_tile_with_borders(name: str) -> None:
     """Sizes that no tile divides; more tiles than blocks, so that the pipeline wraps."""
     dense(1000, 5000, 712, tile=TILES[name])
     dense(72, 136, 64, tile=TILES[name])
+    dense(1024, 1536, 128, tile=TILES[name])
 
 
 @pytest.mark.gpu

@@ -94,9 +94,9 @@ def emit_hopper(
     )  # fmt: skip
     epilogue = step.epilogue or plain_epilogue(step)
     half = all(buffers[s.access.buffer].dtype in HALVES for s in epilogue.stores)
-    # Errors of 1e-6 vanish in the rounding of a half, and erff's branches would cost the tensor
-    # cores a tenth of their time.
-    knobs = replace(knobs, fast_math=knobs.fast_math or half)
+    # Operands have eleven bits or fewer: errors of 1e-6 do not show, and erff's branches would cost
+    # the tensor cores a tenth of their time.
+    knobs = replace(knobs, fast_math=True)
     tile = chosen_tile(step, knobs)
     if tile.stage_columns and not half:
         tile = replace(tile, stage_columns=0)
@@ -115,6 +115,8 @@ def emit_hopper(
         maps.append(f"_inline.tensor_map({name}, {box}, shape={operand.shape}, "
                     f"strides={operand.strides}, offset={operand.offset}, swizzle=128, "
                     f"l2_promotion=256{tf32})")  # fmt: skip
+    if tile.stage_columns:
+        maps.append(_result_map(step, epilogue, product))
     launch = Launch(
         step.name, (product.blocks(tile, units), 1, 1), (tile.threads, 1, 1),
         (*maps, *(name for _, name in parameters)), tile.shared_bytes(),
@@ -145,6 +147,15 @@ def _dense(buffer: Buffer) -> bool:
     order = sorted(range(len(buffer.shape)), key=lambda i: -buffer.stride[i])
     shape = tuple(buffer.shape[i] for i in order)
     return tuple(buffer.stride[i] for i in order) == contiguous(shape)
+
+
+def _result_map(step: MatmulKernel, epilogue: Kernel, product: HopperProduct) -> str:
+    """Python expression of the tensor map of the one tensor that the epilogue writes."""
+    access = epilogue.stores[0].access
+    strides = access.strides if step.batch > 1 else (step.m * access.strides[0], *access.strides)
+    shape = (step.batch, step.m, step.n)
+    return (f"_inline.tensor_map({access.buffer}, {product.out_box()}, shape={shape}, "
+            f"strides={strides}, offset={access.offset}, swizzle=128)")  # fmt: skip
 
 
 def _stageable(epilogue: Kernel) -> bool:

@@ -7,20 +7,24 @@
 // stages, cluster (1 or 2 neighbouring blocks), share_a (those are neighbours along the columns and
 // share their tile of A by multicast; else along the rows, and of B), group (rows of tiles visited
 // together), a_k_major and b_k_major (which dimension is contiguous), ragged_depth (the reduction
-// starts and ends anywhere), stage_columns (columns a staged store holds at a time) and
+// starts and ends anywhere), alternate (each consumer has tiles of its own, in turn, so that one
+// stores while the other multiplies; else they divide the rows of every tile), stage_columns (of a
+// warp's rows in shared memory on their way out; 0 = stored from registers) and
 // mma(accumulators, a, b, accumulate). ``Work`` says which tile is where.
 
 struct alignas(64) TensorMap { unsigned char bytes[128]; };
 
 constexpr int kBlockBytes = 8192;   // 64 lines of 128 bytes, the span of the swizzle
+constexpr int kBufferBytes = 2048;  // 16 rows of 64 halves on their way out
 constexpr long long kPatienceCycles = 4000000000LL;  // about two seconds: a lost signal traps
 
 template <class C> struct Layout {
-  static constexpr int tile_m = 64 * C::blocks_m * C::consumers;
+  static constexpr int sharing = C::alternate ? 1 : C::consumers;  // consumers of one tile
+  static constexpr int tile_m = 64 * C::blocks_m * sharing;
   static constexpr int a_bytes = tile_m * 128, b_bytes = C::tile_n * 128;
   static constexpr int stage_bytes = a_bytes + b_bytes;
-  static constexpr int pitch = C::stage_columns * 2 + 16;  // apart by 16 bytes: no bank conflicts
-  static constexpr int warp_staging = C::stage_columns ? 16 * pitch : 0;
+  static constexpr int buffers = C::stage_columns / 64;
+  static constexpr int warp_staging = buffers * kBufferBytes;
   static constexpr int staging = C::stages * stage_bytes;
   static constexpr int barriers = staging + C::consumers * 4 * warp_staging;
   static constexpr int table = barriers + 2 * 8 * C::stages;
@@ -38,6 +42,7 @@ template <class C> struct Layout {
 struct Tile {
   int a_row, a_matrix, b_matrix;      // coordinates in the tensor maps
   int row, row_end, column, matrix;   // in the result
+  int out_matrix;                     // its coordinate in the result's map
   int depth, depth_end;
 };
 
@@ -101,6 +106,10 @@ KP_INLINE void load_box_everywhere(unsigned target, const TensorMap* map, unsign
       ".multicast::cluster [%0], [%1, {%3, %4, %5}], [%2], %6;"
       ::"r"(target), "l"(map), "r"(barrier), "r"(x), "r"(y), "r"(z), "h"(mask) : "memory");
 }
+KP_INLINE void store_box(const TensorMap* map, unsigned from, int x, int y, int z) {
+  asm volatile("cp.async.bulk.tensor.3d.global.shared::cta.bulk_group [%0, {%2, %3, %4}], [%1];"
+               ::"l"(map), "r"(from), "r"(x), "r"(y), "r"(z) : "memory");
+}
 KP_INLINE void prefetch_map(const TensorMap* map) {
   asm volatile("prefetch.tensormap [%0];" ::"l"(map) : "memory");
 }
@@ -133,7 +142,7 @@ template <class C> KP_INLINE void pin(Accumulators<C>& acc) {
     for (int i = 0; i < C::tile_n / 2; ++i) asm volatile("" : "+f"(acc.sum[r][i])::"memory");
 }
 
-// The first ``Slices`` slices of a stage.
+// The first ``Slices`` slices of a stage; the caller commits.
 template <class C, int Slices>
 KP_INLINE void multiply(Accumulators<C>& acc, unsigned long long a, unsigned long long b,
                         bool accumulate) {
@@ -145,7 +154,6 @@ KP_INLINE void multiply(Accumulators<C>& acc, unsigned long long a, unsigned lon
       C::mma(acc.sum[r], a + slice * slice_step<C::a_k_major>() + r * (kBlockBytes / 16),
              b + slice * slice_step<C::b_k_major>(), slice > 0 || accumulate);
   }
-  wgmma_commit();
 }
 
 // ---- which tile is where ------------------------------------------------------------------------
@@ -170,7 +178,7 @@ template <class C, class S> struct DenseWork {
     tile_at(index - matrix * tiles_m * tiles_n, tiles_m, tiles_n, C::group, tm, tn);
     const int row = L::row(tm, rank);
     return {row, S::a_matrices > 1 ? matrix : 0, S::b_matrices > 1 ? matrix : 0,
-            row, S::m, L::column(tn, rank), matrix, 0, S::k};
+            row, S::m, L::column(tn, rank), matrix, matrix, 0, S::k};
   }
 };
 
@@ -213,7 +221,7 @@ template <class C, class S> struct RaggedRows {
     int tm, tn;
     tile_at(index - first[low] * tiles_n, first[low + 1] - first[low], tiles_n, C::group, tm, tn);
     const int row = start + L::row(tm, rank);
-    return {row, 0, low, row, ends[low], L::column(tn, rank), low, 0, S::k};
+    return {row, 0, low, row, ends[low], L::column(tn, rank), low, 0, 0, S::k};
   }
 };
 
@@ -229,7 +237,7 @@ template <class C, class S> struct RaggedDepth {
     int tm, tn;
     tile_at(index - group * tiles_m * tiles_n, tiles_m, tiles_n, C::group, tm, tn);
     const int row = L::row(tm, rank);
-    return {row, 0, 0, row, S::m, L::column(tn, rank), group, group > 0 ? ends[group - 1] : 0,
+    return {row, 0, 0, row, S::m, L::column(tn, rank), group, group, group > 0 ? ends[group - 1] : 0,
             ends[group]};
   }
 };
@@ -303,38 +311,49 @@ template <class C> KP_INLINE void release(unsigned empty, int stage) {
 }
 template <class C> KP_INLINE int before(int stage) { return (stage ? stage : C::stages) - 1; }
 
-// Lines ``from`` to ``to`` of both operands become zero: the tensor cores read whole slices.
-template <class C> KP_INLINE void clear_lines(unsigned char* stage, int from, int to) {
-  constexpr int blocks = Layout<C>::stage_bytes / kBlockBytes;
-  const int lines = to - from;
-  for (int i = threadIdx.x - 128; i < blocks * lines * 8; i += C::consumers * 128) {
-    const int line = from + i / 8 % lines, block = i / 8 / lines;
-    *reinterpret_cast<uint4*>(stage + block * kBlockBytes + line * 128 + i % 8 * 16) =
-        make_uint4(0, 0, 0, 0);
+// Lines ``from`` to the next multiple of 16 become zero in both operands, because the tensor cores
+// read whole slices and what follows belongs to the next group.
+template <class C> KP_INLINE void clear_lines(unsigned char* stage, int from) {
+  constexpr int threads = 128 * Layout<C>::sharing;
+  constexpr int pieces = Layout<C>::stage_bytes / kBlockBytes * 8 * 16;
+  const int thread = C::alternate ? threadIdx.x % 128 : threadIdx.x - 128;
+#pragma unroll
+  for (int step = 0; step < (pieces + threads - 1) / threads; ++step) {
+    const int i = step * threads + thread, line = (from & ~15) + i / 8 % 16;
+    if (i < pieces && line >= from)
+      *reinterpret_cast<uint4*>(stage + i / 128 * kBlockBytes + line * 128 + i % 8 * 16) =
+          make_uint4(0, 0, 0, 0);
   }
   fence_async_proxy();
-  asm volatile("bar.sync 1, %0;" ::"n"(C::consumers * 128) : "memory");
+  const int barrier = C::alternate ? threadIdx.x / 128 : 1;
+  asm volatile("bar.sync %0, %1;" ::"r"(barrier), "n"(threads) : "memory");
 }
 
 template <class C>
 KP_INLINE void accumulate_tile(Accumulators<C>& acc, const Tile& tile, unsigned char* shared,
                                unsigned full, unsigned empty, int& stage, unsigned& parity) {
   using L = Layout<C>;
-  const int consumer = threadIdx.x / 128 - 1;
   const int depth = tile.depth_end - tile.depth;
   const int tail = C::ragged_depth ? depth % C::depth : 0;
   const int whole = C::ragged_depth ? depth / C::depth : (depth + C::depth - 1) / C::depth;
   const unsigned base = shared_address(shared);
-  const unsigned mine = consumer * C::blocks_m * kBlockBytes;
+  const unsigned mine = C::alternate ? 0 : (threadIdx.x / 128 - 1) * C::blocks_m * kBlockBytes;
   pin(acc);
   for (int k = 0; k < whole; ++k) {
     barrier_wait(full + stage * 8, parity);
     const unsigned at = base + stage * L::stage_bytes;
     multiply<C, 4>(acc, descriptor<C::a_k_major>(at + mine),
                    descriptor<C::b_k_major>(at + L::a_bytes), k > 0);
+    wgmma_commit();
     wgmma_wait<1>();
     if (k > 0) release<C>(empty, before<C>(stage));
     if (++stage == C::stages) stage = 0, parity ^= 1;
+  }
+  if constexpr (C::ragged_depth) {
+    if (tail > 0) {  // while the last whole stage is being multiplied
+      barrier_wait(full + stage * 8, parity);
+      clear_lines<C>(shared + stage * L::stage_bytes, tail);
+    }
   }
   wgmma_wait<0>();
   pin(acc);
@@ -347,15 +366,13 @@ KP_INLINE void accumulate_tile(Accumulators<C>& acc, const Tile& tile, unsigned 
         for (int i = 0; i < C::tile_n / 2; ++i) acc.sum[r][i] = 0.0f;
     }
     if (tail > 0) {
-      barrier_wait(full + stage * 8, parity);
-      const int slices = (tail + 15) / 16;
-      clear_lines<C>(shared + stage * L::stage_bytes, tail, slices * 16);
       const unsigned at = base + stage * L::stage_bytes;
       const unsigned long long a = descriptor<C::a_k_major>(at + mine);
       const unsigned long long b = descriptor<C::b_k_major>(at + L::a_bytes);
-      for (int slice = 0; slice < slices; ++slice) {
+      for (int slice = 0; slice * 16 < tail; ++slice) {
         multiply<C, 1>(acc, a + slice * slice_step<C::a_k_major>(),
                        b + slice * slice_step<C::b_k_major>(), slice > 0 || whole > 0);
+        wgmma_commit();
       }
       wgmma_wait<0>();
       pin(acc);
@@ -386,17 +403,22 @@ KP_INLINE void exchange(float (&v)[8]) {
   }
 }
 
-// The epilogue stores by itself, eight columns at a time.
-template <class C, class Epilogue>
+// First row of this warp within the tile.
+template <class C> KP_INLINE int warp_row() {
+  const int consumer = C::alternate ? 0 : threadIdx.x / 128 - 1;
+  return consumer * C::blocks_m * 64 + threadIdx.x % 128 / 32 * 16;
+}
+
+// The epilogue stores by itself, eight columns at a time. ``Whole``: nothing is outside.
+template <class C, bool Whole, class Epilogue>
 KP_INLINE void finish_direct(const Accumulators<C>& acc, const Epilogue& epilogue, const Tile& tile,
                              int columns) {
-  const int thread = threadIdx.x % 128, lane = thread % 32;
-  const int first = tile.row + (threadIdx.x / 128 - 1) * C::blocks_m * 64 + thread / 32 * 16;
+  const int lane = threadIdx.x % 32, first = tile.row + warp_row<C>() + lane / 4;
 #pragma unroll
   for (int r = 0; r < C::blocks_m; ++r)
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
-      const int row = first + r * 64 + half * 8 + lane / 4;
+      const int row = first + r * 64 + half * 8;
 #pragma unroll
       for (int part = 0; part < C::tile_n / 32; ++part) {
         float v[8];
@@ -404,94 +426,118 @@ KP_INLINE void finish_direct(const Accumulators<C>& acc, const Epilogue& epilogu
         for (int i = 0; i < 8; ++i) v[i] = acc.sum[r][(part * 4 + i / 2) * 4 + half * 2 + i % 2];
         exchange(v);
         const int column = tile.column + part * 32 + lane % 4 * 8;
-        if (row < tile.row_end) {
+        if (Whole || row < tile.row_end) {
 #pragma unroll
           for (int i = 0; i < 8; i += Epilogue::lanes) {
             float some[Epilogue::lanes];
 #pragma unroll
             for (int e = 0; e < Epilogue::lanes; ++e) some[e] = v[i + e];
-            if (column + i < columns) epilogue(row, column + i, some);
+            if (Whole || column + i < columns) epilogue(row, column + i, some);
           }
         }
       }
     }
 }
 
-// The epilogue returns two packed halves; rows leave through shared memory as bulk copies, which
-// go on while the next tile is multiplied. Everything is private to a warp.
-template <class C, class Epilogue>
+// Sixteen rows of 64 results in a swizzled buffer, for rows that a box would write too much of.
+template <class Epilogue>
+KP_INLINE void copy_rows(const unsigned char* buffer, const Epilogue& epilogue, int row,
+                         int row_end, int column, int columns) {
+#pragma unroll
+  for (int step = 0; step < 4; ++step) {
+    const int i = step * 32 + threadIdx.x % 32, line = i / 8, piece = i % 8;
+    if (row + line < row_end && column + piece * 8 < columns)
+      *reinterpret_cast<uint4*>(epilogue.row(row + line) + column + piece * 8) =
+          *reinterpret_cast<const uint4*>(buffer + line * 128 + (piece ^ (line % 8)) * 16);
+  }
+}
+
+// The epilogue returns two packed halves; they leave through shared memory as boxes of 16 rows,
+// which goes on while the next tile is multiplied. Everything is private to a warp.
+template <class C, bool Whole, class Epilogue>
 KP_INLINE void finish_staged(const Accumulators<C>& acc, const Epilogue& epilogue, const Tile& tile,
-                             int columns, unsigned char* staging) {
+                             int columns, unsigned char* staging, const TensorMap* map) {
   using L = Layout<C>;
-  const int thread = threadIdx.x % 128, lane = thread % 32, consumer = threadIdx.x / 128 - 1;
+  constexpr int parts = C::tile_n / 64;
+  const int lane = threadIdx.x % 32, line = lane % 16, piece = lane / 16;
   unsigned char* mine = staging + (threadIdx.x / 32 - 4) * L::warp_staging;
-  const unsigned target = shared_address(mine) + (lane / 8 % 2 * 8 + lane % 8) * L::pitch
-                          + lane / 16 * 16;
 #pragma unroll
   for (int r = 0; r < C::blocks_m; ++r) {
-    const int first = tile.row + (consumer * C::blocks_m + r) * 64 + thread / 32 * 16;
-    const int row = first + lane / 4;
+    const int first = tile.row + warp_row<C>() + r * 64, row = first + lane / 4;
 #pragma unroll
-    for (int part = 0; part < C::tile_n / C::stage_columns; ++part) {
-      const int start = tile.column + part * C::stage_columns;
-      if (lane < 16) asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory");
+    for (int part = 0; part < parts; ++part) {
+      const int start = tile.column + part * 64;
+      unsigned char* buffer = mine + (r * parts + part) % L::buffers * kBufferBytes;
+      const unsigned target = shared_address(buffer) + line * 128;
+      if (lane == 0) asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(L::buffers - 1)
+                                  : "memory");
       __syncwarp();
 #pragma unroll
-      for (int b = 0; b < C::stage_columns / 16; ++b) {
+      for (int b = 0; b < 4; ++b) {
         unsigned packed[4];
 #pragma unroll
         for (int i = 0; i < 4; ++i) {  // rows 0-7 and 8-15 of one block of columns, then the next
-          const int at = ((part * C::stage_columns / 8 + b * 2 + i / 2) * 2 + i % 2) * 2;
+          const int at = ((part * 8 + b * 2 + i / 2) * 2 + i % 2) * 2;
           const int column = start + b * 16 + i / 2 * 8 + lane % 4 * 2;
-          const bool inside = row + i % 2 * 8 < tile.row_end && column < columns;
+          const bool inside = Whole || (row + i % 2 * 8 < tile.row_end && column < columns);
           packed[i] = inside ? epilogue.pack(row + i % 2 * 8, column, acc.sum[r][at],
                                              acc.sum[r][at + 1]) : 0u;
         }
         asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};"
-                     ::"r"(target + b * 32), "r"(packed[0]), "r"(packed[1]), "r"(packed[2]),
-                       "r"(packed[3]) : "memory");
+                     ::"r"(target + ((b * 2 + piece) ^ (line % 8)) * 16), "r"(packed[0]),
+                       "r"(packed[1]), "r"(packed[2]), "r"(packed[3]) : "memory");
       }
       fence_async_proxy();
       __syncwarp();
-      if (lane < 16) {
-        const int count = min(C::stage_columns, columns - start);
-        if (first + lane < tile.row_end && count > 0) {
-          asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;"
-                       ::"l"(epilogue.row(first + lane) + start),
-                         "r"(shared_address(mine) + lane * L::pitch), "r"(count * 2) : "memory");
-        }
-        asm volatile("cp.async.bulk.commit_group;" ::: "memory");
+      if (!Whole && first + 16 > tile.row_end) {
+        copy_rows(buffer, epilogue, first, tile.row_end, start, columns);
+      } else if (lane == 0 && (Whole || start < columns)) {
+        store_box(map, shared_address(buffer), start, first, tile.out_matrix);
       }
+      if (lane == 0) asm volatile("cp.async.bulk.commit_group;" ::: "memory");
     }
   }
 }
 
 template <class C, class Work, class Epilogue>
 KP_INLINE void consume(const Work& work, Epilogue epilogue, int total, int columns,
-                       unsigned char* shared, unsigned full, unsigned empty, int rank) {
-  const int clusters = gridDim.x / C::cluster;
-  int stage = 0;
+                       unsigned char* shared, const TensorMap* map_out, unsigned full,
+                       unsigned empty, int rank) {
+  using L = Layout<C>;
+  const int clusters = gridDim.x / C::cluster, consumer = threadIdx.x / 128 - 1;
+  int stage = 0, turn = 0;
   unsigned parity = 0;
   for (int index = blockIdx.x / C::cluster; index < total; index += clusters) {
     const Tile tile = work.tile(index, rank);
+    if (C::alternate && turn++ % C::consumers != consumer) {  // another's: skip its stages
+      const int next = stage + (tile.depth_end - tile.depth + C::depth - 1) / C::depth;
+      parity ^= next / C::stages & 1;
+      stage = next % C::stages;
+      continue;
+    }
     Accumulators<C> acc;
     accumulate_tile<C>(acc, tile, shared, full, empty, stage, parity);
     epilogue.batch = tile.matrix;
+    const bool whole = tile.row + L::tile_m <= tile.row_end && tile.column + C::tile_n <= columns;
     if constexpr (C::stage_columns > 0) {
-      finish_staged<C>(acc, epilogue, tile, columns, shared + Layout<C>::staging);
+      unsigned char* staging = shared + L::staging;
+      if (whole) finish_staged<C, true>(acc, epilogue, tile, columns, staging, map_out);
+      else finish_staged<C, false>(acc, epilogue, tile, columns, staging, map_out);
     } else {
-      finish_direct<C>(acc, epilogue, tile, columns);
+      if (whole) finish_direct<C, true>(acc, epilogue, tile, columns);
+      else finish_direct<C, false>(acc, epilogue, tile, columns);
     }
   }
   if constexpr (C::stage_columns > 0) {
-    if (threadIdx.x % 32 < 16) asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");
+    if (threadIdx.x % 32 == 0) asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");
   }
 }
 
 // The kernel. ``columns``: width of the result. ``shared``: aligned to 1024 bytes.
 template <class C, class Work, class Epilogue>
-KP_INLINE void hopper_gemm(const TensorMap* map_a, const TensorMap* map_b, Work work,
-                           const Epilogue& epilogue, int columns, unsigned char* shared) {
+KP_INLINE void hopper_gemm(const TensorMap* map_a, const TensorMap* map_b,
+                           const TensorMap* map_out, Work work, const Epilogue& epilogue,
+                           int columns, unsigned char* shared) {
   using L = Layout<C>;
   const int rank = C::cluster > 1 ? cluster_rank() : 0;
   const unsigned full = shared_address(shared + L::barriers), empty = full + C::stages * 8;
@@ -501,7 +547,7 @@ KP_INLINE void hopper_gemm(const TensorMap* map_a, const TensorMap* map_b, Work 
     prefetch_map(map_b);
     for (int i = 0; i < C::stages; ++i) {
       barrier_init(full + i * 8, 1);
-      barrier_init(empty + i * 8, C::consumers * C::cluster);
+      barrier_init(empty + i * 8, L::sharing * C::cluster);
     }
     asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
   }
@@ -513,7 +559,7 @@ KP_INLINE void hopper_gemm(const TensorMap* map_a, const TensorMap* map_b, Work 
       produce<C>(map_a, map_b, work, total, shared_address(shared), full, empty, rank);
   } else {
     asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(C::consumer_registers));
-    consume<C>(work, epilogue, total, columns, shared, full, empty, rank);
+    consume<C>(work, epilogue, total, columns, shared, map_out, full, empty, rank);
   }
   // No block may leave while another can still signal its barriers or write into its memory.
   if constexpr (C::cluster > 1) cluster_sync();

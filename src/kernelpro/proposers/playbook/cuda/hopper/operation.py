@@ -61,6 +61,8 @@ class HopperOperation:
             self._map(a, self.product.a_box(self.tile)),
             self._map(b, self.product.b_box(self.tile)),
         ]  # fmt: skip
+        if self.tile.stage_columns:
+            maps.append(self._map(out, self.product.out_box()))
         rest = [t for t in (ends, out, bias) if t is not None]
         self._launch(*maps, *rest)
         return out

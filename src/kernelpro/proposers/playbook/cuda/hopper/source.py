@@ -50,6 +50,10 @@ class HopperProduct:
         shared = tile.cluster if tile.share == "b" else 1
         return _box(tile.tile_n, shared, DEPTH[self.dtype], k_major=self.b_k_major)
 
+    def out_box(self) -> tuple[int, int, int]:
+        """Box of one copy of the result: a warp's rows, one swizzle span of columns."""
+        return 1, 16, 64
+
     def blocks(self, tile: HopperTile, units: int) -> int:
         """Blocks of a grid that fills ``units`` multiprocessors, or fewer for small products."""
         columns = -(-self.n // tile.step_n)
@@ -84,11 +88,13 @@ def kernel(
 
     ``epilogue``: name of the struct whose members after ``batch`` are set from ``arguments``
     (expressions over ``parameters``, the declarations that follow the tensor maps).
-    Parameters: both maps, for ragged work the group ends (int32), then ``parameters``.
+    Parameters: maps of A and B and, if the tile stages results, of the result; for ragged work
+    the group ends (int32); then ``parameters``.
     """
     name = product.name
     ends = [] if product.work == "dense" else ["const int* __restrict__ ends"]
-    maps = [f"const __grid_constant__ TensorMap {side}" for side in ("map_a", "map_b")]
+    sides = ["map_a", "map_b", *(["map_out"] if tile.stage_columns else [])]
+    maps = [f"const __grid_constant__ TensorMap {side}" for side in sides]
     declared = [*maps, *ends, *parameters]
     cluster = f"__cluster_dims__({tile.cluster}, 1, 1) " if tile.cluster > 1 else ""
     policy = f"{_POLICIES[product.work]}<{name}_config, {name}_sizes>"
@@ -100,8 +106,9 @@ def kernel(
         "  extern __shared__ __align__(1024) unsigned char hopper_shared[];",
         f"  const {policy} work{{{'ends' if ends else ''}}};",
         f"  const {epilogue} epilogue{{{values}}};",
-        f"  hopper_gemm<{name}_config>(&map_a, &map_b, work, epilogue, {product.n},",
-        "                             hopper_shared);",
+        f"  hopper_gemm<{name}_config>(&map_a, &map_b, "
+        f"{'&map_out' if tile.stage_columns else 'nullptr'}, work, epilogue,",
+        f"                             {product.n}, hopper_shared);",
         "}", "",
     ])  # fmt: skip
 
@@ -116,7 +123,7 @@ def _config(product: HopperProduct, tile: HopperTile) -> str:
         "producer_registers": producer, "consumer_registers": consumer,
     }  # fmt: skip
     flags = {
-        "share_a": tile.share == "a", "a_k_major": product.a_k_major,
+        "alternate": tile.alternate, "share_a": tile.share == "a", "a_k_major": product.a_k_major,
         "b_k_major": product.b_k_major, "ragged_depth": product.work == "ragged_depth",
     }  # fmt: skip
     call = (f"{wgmma_name(product.dtype, tile.tile_n)}<{int(not product.a_k_major)}, "

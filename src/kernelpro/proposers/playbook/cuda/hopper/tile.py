@@ -10,6 +10,8 @@ SHARED_LIMIT_BYTES = 227 * 1024
 """Shared memory a block may use on compute capability 9.0 (CUDA C++ guide, technical limits)."""
 BARRIER_BYTES = 16
 """Two mbarriers a stage."""
+BUFFER_BYTES = 16 * 128
+"""Sixteen rows of 64 halves on their way out."""
 LINE_BYTES = 128
 """One line of a tile is one 128-byte swizzle span: 64 halves."""
 DEPTH = {"float16": 64, "bfloat16": 64, "float32": 32}
@@ -43,14 +45,17 @@ class HopperTile:
     """What a cluster shares: B (its blocks are neighbours along the rows) or A (the columns)."""
     group: int = 8
     """Rows of tiles visited together, so that their columns of B stay in L2."""
+    alternate: bool = False
+    """Consumers take tiles in turn, so that one stores while another multiplies; else they divide
+    the rows of each."""
     stage_columns: int = 128
-    """Columns of the result staged in shared memory before they leave as bulk copies; 0 = the
-    epilogue stores from registers."""
+    """Columns of the result, a multiple of 64, that a warp holds in shared memory on their way out
+    as tensor copies; 0 = the epilogue stores from registers."""
 
     @property
     def tile_m(self) -> int:
         """Rows of a tile."""
-        return 64 * self.blocks_m * self.consumers
+        return 64 * self.blocks_m * (1 if self.alternate else self.consumers)
 
     @property
     def step_m(self) -> int:
@@ -74,8 +79,7 @@ class HopperTile:
 
     def shared_bytes(self, groups: int = 0) -> int:
         """Dynamic shared memory; ``groups``: length of the table of ragged rows, if any."""
-        pitch = self.stage_columns * 2 + 16
-        staging = self.consumers * 4 * 16 * pitch if self.stage_columns else 0
+        staging = self.consumers * 4 * self.stage_columns // 64 * BUFFER_BYTES
         table = 4 * (groups + 1) if groups else 0
         return self.stages * (self.stage_bytes + BARRIER_BYTES) + staging + table
 
@@ -92,7 +96,7 @@ class HopperTile:
             yield f"clusters of {self.cluster} (1 or 2)"
         if self.stages < 2:
             yield "fewer than two stages"
-        if self.stage_columns and (self.stage_columns % 16 or self.tile_n % self.stage_columns):
+        if self.stage_columns and not self._stageable(self.stage_columns):
             yield f"staging {self.stage_columns} of {self.tile_n} columns"
         need = self.blocks_m * self.tile_n // 2 + SPARE_REGISTERS
         if need > REGISTERS[self.consumers][1]:
@@ -100,13 +104,18 @@ class HopperTile:
         if self.shared_bytes(groups) > SHARED_LIMIT_BYTES:
             yield f"{self.shared_bytes(groups)} bytes of shared memory of {SHARED_LIMIT_BYTES}"
 
+    def _stageable(self, columns: int) -> bool:
+        """True if buffers of 64 columns come round evenly: a warp reuses them in turn."""
+        boxes, buffers = self.blocks_m * self.tile_n // 64, columns // 64
+        return not (columns % 64 or self.tile_n % 64) and boxes % max(1, buffers) == 0
+
     def fitted(self, groups: int = 0) -> HopperTile:
         """This tile with as much staging, then as many stages, as shared memory allows."""
         tile = self
         while tile.shared_bytes(groups) > SHARED_LIMIT_BYTES:
-            half = tile.stage_columns // 2
-            if tile.stage_columns and tile.stage_columns > 64 and half % 16 == 0:
-                tile = replace(tile, stage_columns=half)
+            smaller = [c for c in range(64, tile.stage_columns, 64) if tile._stageable(c)]
+            if smaller:
+                tile = replace(tile, stage_columns=smaller[-1])
             elif tile.stages > 2:
                 tile = replace(tile, stages=tile.stages - 1)
             else:
@@ -120,5 +129,6 @@ TILES: dict[str, HopperTile] = {
     "256x128": HopperTile(blocks_m=2, tile_n=128, cluster=1, stage_columns=64),
     "192x192": HopperTile(consumers=3, tile_n=192, stages=3, cluster=1, stage_columns=192),
     "128x128": HopperTile(tile_n=128, stages=6, cluster=1),
+    "64x256 alternating pair": HopperTile(stages=4, alternate=True, stage_columns=256),
 }
 """What a knob can choose from, largest first. Pairs share B by multicast."""
