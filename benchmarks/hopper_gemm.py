@@ -44,7 +44,10 @@ SWEEP = {
 }
 FUSED = {name: SWEEP[name] for name in ("128x256 alone", "64x256 in turn, share B")}
 BEST = HopperTile(cluster=1)
-TF32 = HopperTile(cluster=1, stage_columns=0)
+TF32 = {
+    "128x256": HopperTile(cluster=1, stage_columns=0),
+    "64x256 in turn": HopperTile(stages=5, alternate=True, stage_columns=0),
+}
 """Tiles of each comparison."""
 
 
@@ -193,11 +196,10 @@ def tf32() -> Any:
     for size in (4096, 8192):
         x, w = (random(size, size, dtype=torch.float32) for _ in range(2))
         out = torch.empty_like(x)
-        ours = operation(size, "float32", TF32, b_k=True)
-        contestants: dict[str, Contestant] = {
-            "cuBLAS (F.linear)": lambda x=x, w=w: F.linear(x, w),
-            "ours": lambda f=ours, x=x, w=w, o=out: f(x, w, o),
-        }
+        contestants: dict[str, Contestant] = {"cuBLAS (F.linear)": lambda x=x, w=w: F.linear(x, w)}
+        for name, tile in TF32.items():
+            ours = operation(size, "float32", tile, b_k=True)
+            contestants[f"ours {name}"] = lambda f=ours, x=x, w=w, o=out: f(x, w, o)
         yield measured(f"TF32 {size}^3", 2.0 * size**3, contestants)
     torch.backends.cuda.matmul.allow_tf32 = allowed
 

@@ -18,6 +18,9 @@ from kernelpro.proposers.playbook.cuda.hopper.tile import TILES, HopperTile
 from kernelpro.proposers.playbook.cuda.knobs import CudaKnobs
 from kernelpro.proposers.playbook.cuda.unit import cuda_body
 from kernelpro.proposers.playbook.plan.build import make_plan
+from kernelpro.proposers.playbook.recipes.base import Task
+from kernelpro.proposers.playbook.recipes.cuda import CudaBackend
+from kernelpro.schema.hardware import Device, Peaks
 
 KNOBS = CudaKnobs(matmul="wgmma")
 
@@ -48,7 +51,7 @@ def test_the_kernel_compiles(case, tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert module.image[:4] == b"\x7fELF"
 
 
-@pytest.mark.parametrize("tile", [TILES["192x192"], TILES["64x256 alternating pair"]],
+@pytest.mark.parametrize("tile", [TILES["192x192"], TILES["64x256 in turn"]],
                          ids=["divided", "alternating"])  # fmt: skip
 @pytest.mark.parametrize("work", ["ragged_rows", "ragged_depth"])
 def test_ragged_kernels_keep_wgmma_asynchronous(
@@ -112,3 +115,35 @@ def test_tiles_that_cannot_run_say_why() -> None:
         HopperTile(stages=3, stage_columns=192).problems()
     )  # 4 boxes, 3 buffers
     assert HopperTile(stages=6).fitted().shared_bytes() <= 227 * 1024
+
+
+GPU = Device(kind="cuda", name="t", uuid="u", units=132, memory_bytes=1 << 36, capability=(9, 0))
+PEAKS = Peaks(copy_gb_s=4000.0, flops={"float32": 6e13}, source="estimated")
+
+
+@pytest.mark.parametrize(
+    ("name", "device", "first"),
+    [("linear_gelu", GPU, "wgmma"), ("tf32", GPU, "wgmma"), ("rounded", GPU, "wgmma"),
+     ("tf32", replace(GPU, capability=(8, 0)), "tensor")],
+)  # fmt: skip
+def test_the_playbook_starts_with_it(name: str, device: Device, first: str, tmp_path: Path) -> None:
+    path = tmp_path / "problem.py"
+    path.write_text(next(c for c in CASES if c.name == name).source(), encoding="utf-8")
+    problem = load_problem(path)
+    task, backend = Task(problem, export_graphs(problem), device, PEAKS), CudaBackend()
+    variants = list(backend.initial(task))
+    assert variants[0].knobs.matmul == first
+    if first == "wgmma":
+        assert variants[1].knobs.wgmma_tile == "64x256 in turn"
+        smaller = backend.move("smaller_tile", variants[0].knobs, task)
+        assert smaller is not None and smaller.wgmma_tile != variants[0].knobs.wgmma_tile
+        assert backend.move("larger_tile", variants[0].knobs, task) is None
+
+
+def test_strict_float32_stays_off_the_tensor_cores(tmp_path: Path) -> None:
+    path = tmp_path / "problem.py"
+    case = next(c for c in CASES if c.name == "tf32")._replace(precision="strict")
+    path.write_text(case.source(), encoding="utf-8")
+    problem = load_problem(path)
+    task = Task(problem, export_graphs(problem), GPU, PEAKS)
+    assert all(v.knobs.matmul not in ("wgmma", "tensor") for v in CudaBackend().initial(task))

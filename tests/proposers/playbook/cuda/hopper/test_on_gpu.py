@@ -212,7 +212,7 @@ def test_groups_of_the_reduction(name: str) -> None:
 
 
 @pytest.mark.gpu
-@pytest.mark.parametrize("name", ["128x256", "192x192", "128x256 pair"])
+@pytest.mark.parametrize("name", ["128x256", "64x256 in turn", "192x192"])
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_candidates(case: Case, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KERNELPRO_BUILD_DIR", str(tmp_path / "build"))

@@ -70,10 +70,19 @@ def _arithmetic(given: str, precision: Precision) -> str | None:
 
 
 def chosen_tile(step: MatmulKernel, knobs: CudaKnobs) -> HopperTile:
-    """The tile of ``knobs``; without staging where the epilogue is not one row-major half."""
+    """The tile of ``knobs``; where the epilogue is not one row-major half, what staging took
+    goes to stages."""
     tile = TILES[knobs.wgmma_tile]
-    epilogue = step.epilogue or plain_epilogue(step)
-    return tile if _stageable(epilogue) else replace(tile, stage_columns=0)
+    if _stageable(step.epilogue or plain_epilogue(step)):
+        return tile
+    return unstaged(tile)
+
+
+def unstaged(tile: HopperTile) -> HopperTile:
+    """``tile`` with stores from registers and the stages that then fit."""
+    tile = replace(tile, stage_columns=0)
+    more = replace(tile, stages=tile.stages + 1)
+    return tile if any(more.problems()) else more
 
 
 def emit_hopper(
@@ -99,7 +108,7 @@ def emit_hopper(
     knobs = replace(knobs, fast_math=True)
     tile = chosen_tile(step, knobs)
     if tile.stage_columns and not half:
-        tile = replace(tile, stage_columns=0)
+        tile = unstaged(tile)
     extra = _staged(step, epilogue, buffers, knobs) if tile.stage_columns else ()
     functor, parameters = epilogue_functor(step, epilogue, buffers, knobs, LANES, extra)
     names = [text.split()[-1] for text, _ in parameters]
