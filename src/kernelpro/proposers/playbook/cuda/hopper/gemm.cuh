@@ -28,6 +28,7 @@ template <class C> struct Layout {
   static constexpr int staging = C::stages * stage_bytes;
   static constexpr int barriers = staging + C::consumers * 4 * warp_staging;
   static constexpr int table = barriers + 2 * 8 * C::stages;
+  static constexpr int threads = 128 * (C::consumers + 1);
   static constexpr int step_m = tile_m * (C::share_a ? 1 : C::cluster);
   static constexpr int step_n = C::tile_n * (C::share_a ? C::cluster : 1);
   static KP_INLINE int row(int step, int rank) {
@@ -169,6 +170,7 @@ KP_INLINE void tile_at(int index, int tiles_m, int tiles_n, int group, int& tile
 // Every matrix of a batch has m x n x k. S: m, n, k, batch, a_matrices, b_matrices.
 template <class C, class S> struct DenseWork {
   using L = Layout<C>;
+  static constexpr bool uneven = false;
   static constexpr int tiles_m = (S::m + L::step_m - 1) / L::step_m;
   static constexpr int tiles_n = (S::n + L::step_n - 1) / L::step_n;
   KP_INLINE int prepare(int*) { return tiles_m * tiles_n * S::batch; }
@@ -185,6 +187,7 @@ template <class C, class S> struct DenseWork {
 // Rows of A belong to groups; ``ends[g]`` is where group g ends; B has a matrix for each group.
 template <class C, class S> struct RaggedRows {
   using L = Layout<C>;
+  static constexpr bool uneven = false;
   static constexpr int tiles_n = (S::n + L::step_n - 1) / L::step_n;
   const int* ends;
   int* first;  // rows of tiles before each group, and their total
@@ -226,21 +229,50 @@ template <class C, class S> struct RaggedRows {
 };
 
 // The reduction belongs to groups: group g sums its own lines of A and B into its own result.
+// Long groups are bound by multiplying and short ones by storing, so tiles of the longest alternate
+// with tiles of the shortest, then of the second longest and second shortest ...
 template <class C, class S> struct RaggedDepth {
   using L = Layout<C>;
+  static constexpr bool uneven = true;
   static constexpr int tiles_m = (S::m + L::step_m - 1) / L::step_m;
   static constexpr int tiles_n = (S::n + L::step_n - 1) / L::step_n;
+  static constexpr int tiles = tiles_m * tiles_n;
   const int* ends;
-  KP_INLINE int prepare(int*) { return tiles_m * tiles_n * S::groups; }
+  int* order;
+  KP_INLINE int length(int group) const { return ends[group] - (group > 0 ? ends[group - 1] : 0); }
+  KP_INLINE int prepare(int* table) {
+    order = table;
+    for (int g = threadIdx.x; g < S::groups; g += L::threads) {
+      const int own = length(g);
+      int rank = 0;  // how many groups are longer
+      for (int other = 0; other < S::groups; ++other) {
+        const int its = length(other);
+        rank += its > own || (its == own && other < g);
+      }
+      const bool longer = rank < (S::groups + 1) / 2;
+      order[longer ? 2 * rank : 2 * (S::groups - 1 - rank) + 1] = g;
+    }
+    __syncthreads();
+    return tiles * S::groups;
+  }
   KP_INLINE Tile tile(int index, int rank) const {
-    const int group = index / (tiles_m * tiles_n);
+    const int pair = index / (2 * tiles), local = index - pair * 2 * tiles;
+    const bool alone = 2 * pair + 1 == S::groups;
+    const int group = order[2 * pair + (alone ? 0 : local % 2)];
     int tm, tn;
-    tile_at(index - group * tiles_m * tiles_n, tiles_m, tiles_n, C::group, tm, tn);
+    tile_at(alone ? local : local / 2, tiles_m, tiles_n, C::group, tm, tn);
     const int row = L::row(tm, rank);
-    return {row, 0, 0, row, S::m, L::column(tn, rank), group, group, group > 0 ? ends[group - 1] : 0,
-            ends[group]};
+    return {row, 0, 0, row, S::m, L::column(tn, rank), group, group,
+            group > 0 ? ends[group - 1] : 0, ends[group]};
   }
 };
+
+// The tile of a cluster in each round. Where tiles are uneven every other round goes backwards, so
+// that no cluster is always early in the order.
+template <class Work> KP_INLINE int index_in(int round, int clusters, int cluster) {
+  const bool back = Work::uneven && round % 2;
+  return round * clusters + (back ? clusters - 1 - cluster : cluster);
+}
 
 // ---- the producer -------------------------------------------------------------------------------
 // One operand's tile: ``Lines`` rows (or columns) from ``at``. If ``Shared``, each of two blocks
@@ -283,10 +315,12 @@ KP_INLINE void load_stage(const TensorMap* map_a, const TensorMap* map_b, unsign
 template <class C, class Work>
 KP_INLINE void produce(const TensorMap* map_a, const TensorMap* map_b, const Work& work, int total,
                        unsigned shared, unsigned full, unsigned empty, int rank) {
-  const int clusters = gridDim.x / C::cluster;
+  const int clusters = gridDim.x / C::cluster, cluster = blockIdx.x / C::cluster;
   int stage = 0;
   unsigned parity = 1;  // a fresh barrier counts as passed for this parity: all stages are free
-  for (int index = blockIdx.x / C::cluster; index < total; index += clusters) {
+  for (int round = 0; round * clusters < total; ++round) {
+    const int index = index_in<Work>(round, clusters, cluster);
+    if (index >= total) continue;
     const Tile tile = work.tile(index, rank);
     for (int depth = tile.depth; depth < tile.depth_end; depth += C::depth) {
       barrier_wait(empty + stage * 8, parity);
@@ -504,10 +538,13 @@ KP_INLINE void consume(const Work& work, Epilogue epilogue, int total, int colum
                        unsigned char* shared, const TensorMap* map_out, unsigned full,
                        unsigned empty, int rank) {
   using L = Layout<C>;
-  const int clusters = gridDim.x / C::cluster, consumer = threadIdx.x / 128 - 1;
+  const int clusters = gridDim.x / C::cluster, cluster = blockIdx.x / C::cluster;
+  const int consumer = threadIdx.x / 128 - 1;
   int stage = 0, turn = 0;
   unsigned parity = 0;
-  for (int index = blockIdx.x / C::cluster; index < total; index += clusters) {
+  for (int round = 0; round * clusters < total; ++round) {
+    const int index = index_in<Work>(round, clusters, cluster);
+    if (index >= total) continue;
     const Tile tile = work.tile(index, rank);
     if (C::alternate && turn++ % C::consumers != consumer) {  // another's: skip its stages
       const int next = stage + (tile.depth_end - tile.depth + C::depth - 1) / C::depth;

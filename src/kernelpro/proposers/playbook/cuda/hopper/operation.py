@@ -50,9 +50,8 @@ class HopperOperation:
         self.source = product_source(product, tile, bias=bias, activation=activation)
         self.module = inline.cuda(self.source)
         grid = product.blocks(tile, units)
-        groups = product.groups if product.work == "ragged_rows" else 0
         self._launch = self.module.kernel(product.name)[
-            grid, tile.threads, tile.shared_bytes(groups)
+            grid, tile.threads, tile.shared_bytes(product.groups)
         ]
 
     def __call__(self, a: Any, b: Any, out: Any, *, ends: Any = None, bias: Any = None) -> Any:

@@ -78,7 +78,7 @@ class HopperTile:
         return (self.tile_m + self.tile_n) * LINE_BYTES
 
     def shared_bytes(self, groups: int = 0) -> int:
-        """Dynamic shared memory; ``groups``: length of the table of ragged rows, if any."""
+        """Dynamic shared memory; ``groups``: length of the table of ragged work, if any."""
         staging = self.consumers * 4 * self.stage_columns // 64 * BUFFER_BYTES
         table = 4 * (groups + 1) if groups else 0
         return self.stages * (self.stage_bytes + BARRIER_BYTES) + staging + table
