@@ -1,5 +1,5 @@
 // Small kernels behind the statements of prompts/knowledge_cute.md. Compiled after prelude.cuh,
-// hopper/gemm.cuh and the wrappers wgmma_f16_n64 and wgmma_f16_n128.
+// the Hopper template and the wrappers wgmma_f16_n64 and wgmma_f16_n128.
 
 // Where element (line, column) of a tile of 64-half lines lies under the 128-byte swizzle.
 KP_INLINE int swizzled(int line, int column) {
