@@ -102,7 +102,7 @@ def test_every_tile_with_borders(name: str) -> None:
     """Sizes that no tile divides; more tiles than blocks, so that the pipeline wraps."""
     dense(1000, 5000, 712, tile=TILES[name])
     dense(72, 136, 64, tile=TILES[name])
-    dense(1024, 1536, 128, tile=TILES[name])
+    dense(4096, 6144, 448, tile=TILES[name])  # several whole tiles for every block
 
 
 @pytest.mark.gpu

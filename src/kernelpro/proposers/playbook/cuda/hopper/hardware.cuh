@@ -16,6 +16,7 @@ struct alignas(64) TensorMap { unsigned char bytes[128]; };
 
 constexpr int kBlockBytes = 8192;   // 64 lines of 128 bytes, the span of the swizzle
 constexpr int kBufferBytes = 2048;  // 16 rows of 64 halves on their way out
+constexpr int kMaxConsumers = 4;
 constexpr long long kPatienceCycles = 4000000000LL;  // about two seconds: a lost signal traps
 
 template <class C> struct Layout {
@@ -27,7 +28,7 @@ template <class C> struct Layout {
   static constexpr int warp_staging = buffers * kBufferBytes;
   static constexpr int staging = C::stages * stage_bytes;
   static constexpr int barriers = staging + C::consumers * 4 * warp_staging;
-  static constexpr int table = barriers + 2 * 8 * C::stages;
+  static constexpr int table = barriers + 2 * 8 * C::stages + 8 * kMaxConsumers;
   static constexpr int threads = 128 * (C::consumers + 1);
   static constexpr int step_m = tile_m * (C::share_a ? 1 : C::cluster);
   static constexpr int step_n = C::tile_n * (C::share_a ? C::cluster : 1);

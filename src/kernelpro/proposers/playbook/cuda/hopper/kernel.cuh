@@ -1,24 +1,23 @@
 template <class C, class Work, class Epilogue>
 KP_INLINE void consume(const Work& work, Epilogue epilogue, int total, int columns,
-                       unsigned char* shared, const TensorMap* map_out, unsigned full,
-                       unsigned empty, int rank) {
+                       unsigned char* shared, const TensorMap* map_out, Turn place, int rank) {
   using L = Layout<C>;
   const int clusters = gridDim.x / C::cluster, cluster = blockIdx.x / C::cluster;
   const int consumer = threadIdx.x / 128 - 1;
-  int stage = 0, turn = 0;
-  unsigned parity = 0;
   for (int round = 0; round * clusters < total; ++round) {
     const int index = index_in<Work>(round, clusters, cluster);
     if (index >= total) continue;
     const Tile tile = work.tile(index, rank);
-    if (C::alternate && turn++ % C::consumers != consumer) {  // another's: skip its stages
-      const int next = stage + (tile.depth_end - tile.depth + C::depth - 1) / C::depth;
-      parity ^= next / C::stages & 1;
-      stage = next % C::stages;
+    if (C::alternate && place.turn % C::consumers != consumer) {  // another's: skip its stages
+      const int next = place.stage + (tile.depth_end - tile.depth + C::depth - 1) / C::depth;
+      place.parity ^= next / C::stages & 1;
+      place.stage = next % C::stages;
+      ++place.turn;
       continue;
     }
     Accumulators<C> acc;
-    accumulate_tile<C>(acc, tile, shared, full, empty, stage, parity);
+    accumulate_tile<C>(acc, tile, shared, place);
+    ++place.turn;
     epilogue.batch = tile.matrix;
     const bool whole = tile.row + L::tile_m <= tile.row_end && tile.column + C::tile_n <= columns;
     if constexpr (C::stage_columns > 0) {
@@ -43,6 +42,7 @@ KP_INLINE void hopper_gemm(const TensorMap* map_a, const TensorMap* map_b,
   using L = Layout<C>;
   const int rank = C::cluster > 1 ? cluster_rank() : 0;
   const unsigned full = shared_address(shared + L::barriers), empty = full + C::stages * 8;
+  const unsigned order = empty + C::stages * 8;
   if (threadIdx.x == 0) {
     if (shared_address(shared) % 1024) __trap();
     prefetch_map(map_a);
@@ -51,6 +51,7 @@ KP_INLINE void hopper_gemm(const TensorMap* map_a, const TensorMap* map_b,
       barrier_init(full + i * 8, 1);
       barrier_init(empty + i * 8, L::sharing * C::cluster);
     }
+    for (int i = 0; i < C::consumers; ++i) barrier_init(order + i * 8, 1);
     asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
   }
   const int total = work.prepare(reinterpret_cast<int*>(shared + L::table));
@@ -61,7 +62,7 @@ KP_INLINE void hopper_gemm(const TensorMap* map_a, const TensorMap* map_b,
       produce<C>(map_a, map_b, work, total, shared_address(shared), full, empty, rank);
   } else {
     asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(C::consumer_registers));
-    consume<C>(work, epilogue, total, columns, shared, map_out, full, empty, rank);
+    consume<C>(work, epilogue, total, columns, shared, map_out, Turn{full, empty, order}, rank);
   }
   // No block may leave while another can still signal its barriers or write into its memory.
   if constexpr (C::cluster > 1) cluster_sync();

@@ -87,15 +87,42 @@ template <class C> KP_INLINE void clear_lines(unsigned char* stage, int from) {
   asm volatile("bar.sync %0, %1;" ::"r"(barrier), "n"(threads) : "memory");
 }
 
+// Where a consumer is in the ring of stages, and in the order of consumers that take turns. Without
+// that order one could wait for a stage whose barrier has yet to come round to its use: parity
+// cannot tell one round from the one after the next.
+struct Turn {
+  unsigned full, empty, order;
+  int stage = 0, turn = 0;
+  unsigned parity = 0, order_parity = 0;
+};
+
+template <class C> KP_INLINE void await_turn(Turn& at) {
+  if constexpr (C::alternate) {
+    if (at.turn > 0) {  // the first tile follows nobody
+      barrier_wait(at.order + (threadIdx.x / 128 - 1) * 8, at.order_parity);
+      at.order_parity ^= 1;
+    }
+  }
+}
+template <class C> KP_INLINE void hand_over(const Turn& at) {
+  if constexpr (C::alternate) {
+    if (threadIdx.x % 128 == 0) barrier_arrive(at.order + threadIdx.x / 128 % C::consumers * 8);
+  }
+}
+
 template <class C>
 KP_INLINE void accumulate_tile(Accumulators<C>& acc, const Tile& tile, unsigned char* shared,
-                               unsigned full, unsigned empty, int& stage, unsigned& parity) {
+                               Turn& place) {
+  const unsigned full = place.full, empty = place.empty;
+  int& stage = place.stage;
+  unsigned& parity = place.parity;
   using L = Layout<C>;
   const int depth = tile.depth_end - tile.depth;
   const int tail = C::ragged_depth ? depth % C::depth : 0;
   const int whole = C::ragged_depth ? depth / C::depth : (depth + C::depth - 1) / C::depth;
   const unsigned base = shared_address(shared);
   const unsigned mine = C::alternate ? 0 : (threadIdx.x / 128 - 1) * C::blocks_m * kBlockBytes;
+  await_turn<C>(place);
   pin(acc);
   for (int k = 0; k < whole; ++k) {
     barrier_wait(full + stage * 8, parity);
@@ -113,6 +140,7 @@ KP_INLINE void accumulate_tile(Accumulators<C>& acc, const Tile& tile, unsigned 
       clear_lines<C>(shared + stage * L::stage_bytes, tail);
     }
   }
+  if (tail == 0) hand_over<C>(place);
   wgmma_wait<0>();
   pin(acc);
   if (whole > 0) release<C>(empty, before<C>(stage));
@@ -132,6 +160,7 @@ KP_INLINE void accumulate_tile(Accumulators<C>& acc, const Tile& tile, unsigned 
                        b + slice * slice_step<C::b_k_major>(), slice > 0 || whole > 0);
         wgmma_commit();
       }
+      hand_over<C>(place);
       wgmma_wait<0>();
       pin(acc);
       release<C>(empty, stage);

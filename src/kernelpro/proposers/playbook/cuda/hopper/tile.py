@@ -10,6 +10,8 @@ SHARED_LIMIT_BYTES = 227 * 1024
 """Shared memory a block may use on compute capability 9.0 (CUDA C++ guide, technical limits)."""
 BARRIER_BYTES = 16
 """Two mbarriers a stage."""
+ORDER_BYTES = 4 * 8
+"""An mbarrier for each consumer that may take turns."""
 BUFFER_BYTES = 16 * 128
 """Sixteen rows of 64 halves on their way out."""
 LINE_BYTES = 128
@@ -81,7 +83,7 @@ class HopperTile:
         """Dynamic shared memory; ``groups``: length of the table of ragged work, if any."""
         staging = self.consumers * 4 * self.stage_columns // 64 * BUFFER_BYTES
         table = 4 * (groups + 1) if groups else 0
-        return self.stages * (self.stage_bytes + BARRIER_BYTES) + staging + table
+        return self.stages * (self.stage_bytes + BARRIER_BYTES) + staging + ORDER_BYTES + table
 
     def problems(self, groups: int = 0) -> Iterator[str]:
         """Why this tile cannot run; empty if it can."""
