@@ -1,7 +1,7 @@
 """The playbook's Hopper products against cuBLAS, and the MoE tasks against Triton and PyTorch.
 
     python benchmarks/hopper_gemm.py --out FOLDER                 # about a minute on an H200
-    python benchmarks/hopper_gemm.py --out FOLDER --only dense    # fused, tf32, sweep, moe ...
+    python benchmarks/hopper_gemm.py --out FOLDER --only dense    # fused, sweep, moe, moe_half
 
 Contestants take turns, so that clocks and heat are shared; each figure is the median over turns of
 one CUDA-event window of several launches (warm L2, idle queue excluded), with the spread of turns.
@@ -29,34 +29,30 @@ from kernelpro.proposers.playbook.cuda.hopper.tile import HopperTile
 sys.path.insert(0, str(Path(__file__).parent / "moe"))
 
 Contestant = Callable[[], Any]
-TASKS: list[str] = []
-"""Names of the mixture-of-experts tasks to measure; none = all."""
 TURNS = 8
 WINDOW_S = 0.012
 """Chosen: long against the resolution of events (0.5 us) and short against power management."""
+BEST = {
+    4096: HopperTile(), 8192: HopperTile(),
+}  # fmt: skip
 SWEEP = {
     "128x256 alone": HopperTile(cluster=1),
-    "128x256 alone, direct": HopperTile(cluster=1, stage_columns=0),
     "128x256 share B": HopperTile(),
-    "64x256 in turn, share B": HopperTile(alternate=True, stage_columns=256),
-    "64x256 in turn, share B, direct": HopperTile(stages=5, alternate=True, stage_columns=0),
-    "128x128 in turn, share B": HopperTile(blocks_m=2, tile_n=128, stages=5, alternate=True),
+    "128x256 share B direct": HopperTile(stage_columns=0),
+    "128x256 share A": HopperTile(share="a"),
+    "128x256 share B group16": HopperTile(group=16),
+    "128x256 share B 3 stages": HopperTile(stages=3, stage_columns=256),
+    "256x128 share A": HopperTile(blocks_m=2, tile_n=128, share="a", stage_columns=64),
+    "192x192 share B": HopperTile(consumers=3, tile_n=192, stages=3, stage_columns=192),
+    "128x128 share B": HopperTile(tile_n=128, stages=6, stage_columns=128),
 }
-FUSED = {name: SWEEP[name] for name in ("128x256 alone", "64x256 in turn, share B")}
-BEST = HopperTile(cluster=1)
-TF32 = {
-    "128x256": HopperTile(cluster=1, stage_columns=0),
-    "64x256 in turn": HopperTile(stages=5, alternate=True, stage_columns=0),
-}
-"""Tiles of each comparison."""
 
 
 def main() -> None:
     """Measure what was asked for."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, default=Path())
-    parser.add_argument("--only", default="dense,fused,tf32,moe,moe_half")
-    parser.add_argument("--task", default="", help="mixture of experts: this task only")
+    parser.add_argument("--only", default="dense,fused,moe")
     arguments = parser.parse_args()
     arguments.out.mkdir(parents=True, exist_ok=True)
     began = time.perf_counter()
@@ -64,7 +60,6 @@ def main() -> None:
         "device": torch.cuda.get_device_name(0), "torch": torch.__version__,
         "cuda": torch.version.cuda, "method": __doc__, "results": [],
     }  # fmt: skip
-    TASKS[:] = [arguments.task] if arguments.task else []
     for part in arguments.only.split(","):
         for case in PARTS[part]():
             record["results"].append(case)
@@ -147,7 +142,7 @@ def dense() -> Any:
             kind = getattr(torch, dtype)
             a, b = random(size, size, dtype=kind), random(size, size, dtype=kind)
             out = torch.empty_like(a)
-            ours = operation(size, dtype, BEST)
+            ours = operation(size, dtype, BEST[size])
             contestants: dict[str, Contestant] = {
                 "cuBLAS (torch.mm)": lambda a=a, b=b, out=out: torch.mm(a, b, out=out),
                 "ours": lambda f=ours, a=a, b=b, out=out: f(a, b, out),
@@ -162,16 +157,12 @@ def fused() -> Any:
             kind = getattr(torch, dtype)
             x, w = random(size, size, dtype=kind), random(size, size, dtype=kind) / size**0.5
             bias, out = random(size, dtype=kind), torch.empty_like(x)
-            many = {name: operation(size, dtype, tile, b_k=True, bias=True, activation="gelu")
-                    for name, tile in FUSED.items()}  # fmt: skip
+            ours = operation(size, dtype, BEST[size], b_k=True, bias=True, activation="gelu")
             contestants: dict[str, Contestant] = {
                 "F.linear, then F.gelu": lambda x=x, w=w, c=bias: F.gelu(F.linear(x, w, c)),
+                "ours, one kernel": lambda f=ours, x=x, w=w, o=out, c=bias: f(x, w, o, bias=c),
                 "F.linear alone": lambda x=x, w=w, c=bias: F.linear(x, w, c),
             }  # fmt: skip
-            for name, ours in many.items():
-                contestants[f"one kernel, {name}"] = lambda f=ours, x=x, w=w, o=out, c=bias: f(
-                    x, w, o, bias=c
-                )
             yield measured(f"bias + GELU {dtype} {size}^3", 2.0 * size**3, contestants)
 
 
@@ -189,26 +180,11 @@ def sweep() -> Any:
         yield measured(f"tiles, bfloat16 {size}^3", 2.0 * size**3, contestants)
 
 
-def tf32() -> Any:
-    """float32 operands, both k-major, on the tensor cores."""
-    allowed = torch.backends.cuda.matmul.allow_tf32
-    torch.backends.cuda.matmul.allow_tf32 = True
-    for size in (4096, 8192):
-        x, w = (random(size, size, dtype=torch.float32) for _ in range(2))
-        out = torch.empty_like(x)
-        contestants: dict[str, Contestant] = {"cuBLAS (F.linear)": lambda x=x, w=w: F.linear(x, w)}
-        for name, tile in TF32.items():
-            ours = operation(size, "float32", tile, b_k=True)
-            contestants[f"ours {name}"] = lambda f=ours, x=x, w=w, o=out: f(x, w, o)
-        yield measured(f"TF32 {size}^3", 2.0 * size**3, contestants)
-    torch.backends.cuda.matmul.allow_tf32 = allowed
-
-
 def moe(dtype: torch.dtype = torch.bfloat16) -> Any:
     """Mixture of experts."""
     from tasks import TILES, tasks
 
-    for task in tasks(TASKS or list(TILES), dtype, units()):
+    for task in tasks(list(TILES), dtype, units()):
         wrong = {title: task.check(run()) for title, run in task.contestants.items()}
         case = measured(f"moe {task.name} {str(dtype)[6:]}", task.flop, task.contestants)
         yield case | {"error_over_allowed": wrong}
@@ -221,7 +197,7 @@ def moe_half() -> Any:
 
 
 PARTS: dict[str, Callable[[], Any]] = {
-    "dense": dense, "fused": fused, "sweep": sweep, "tf32": tf32, "moe": moe, "moe_half": moe_half,
+    "dense": dense, "fused": fused, "sweep": sweep, "moe": moe, "moe_half": moe_half,
 }  # fmt: skip
 
 if __name__ == "__main__":

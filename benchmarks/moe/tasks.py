@@ -28,29 +28,30 @@ TOLERANCE = {torch.float16: 2.0**-10, torch.bfloat16: 2.0**-7}
 """Twice the rounding of the result; the float32 sums add 2^-18 of the sum of magnitudes."""
 TILES: dict[str, dict[str, HopperTile]] = {
     "dw1": {
-        "64x192 in turn, share B": HopperTile(tile_n=192, stages=5, alternate=True,
-                                              stage_columns=192),
-        "64x256 in turn, share B": HopperTile(alternate=True, stage_columns=256),
+        "192x192 share A": HopperTile(consumers=3, tile_n=192, stages=3, share="a",
+                                      stage_columns=192),
         "192x192 alone": HopperTile(consumers=3, tile_n=192, stages=3, cluster=1,
                                     stage_columns=192),
-        "192x192 alone, direct": HopperTile(consumers=3, tile_n=192, stages=4, cluster=1,
-                                            stage_columns=0),
+        "128x192 share A": HopperTile(tile_n=192, stages=4, share="a", stage_columns=192),
+        "128x256 share B": HopperTile(),
     },
     "dw2": {
-        "64x192 in turn, share B": HopperTile(tile_n=192, stages=5, alternate=True,
-                                              stage_columns=192),
         "192x192 alone": HopperTile(consumers=3, tile_n=192, stages=3, cluster=1,
                                     stage_columns=192),
+        "128x192 alone": HopperTile(tile_n=192, stages=4, cluster=1, stage_columns=192),
+        "192x192 share A": HopperTile(consumers=3, tile_n=192, stages=3, share="a",
+                                      stage_columns=192),
     },
     "forward_gate_up": {
         "128x192 share A": HopperTile(tile_n=192, stages=4, share="a", stage_columns=192),
-        "64x192 in turn, share B": HopperTile(tile_n=192, stages=5, alternate=True,
-                                              stage_columns=192),
+        "128x192 share B": HopperTile(tile_n=192, stages=4, stage_columns=192),
+        "192x192 share A": HopperTile(consumers=3, tile_n=192, stages=3, share="a",
+                                      stage_columns=192),
     },
     "forward_uniform": {
         "128x192 share B": HopperTile(tile_n=192, stages=4, stage_columns=192),
-        "64x192 in turn, share B": HopperTile(tile_n=192, stages=5, alternate=True,
-                                              stage_columns=192),
+        "192x192 share B": HopperTile(consumers=3, tile_n=192, stages=3, stage_columns=192),
+        "128x256 share B": HopperTile(),
     },
 }  # fmt: skip
 """Candidates of our family for each task: 2880 = 15 x 192, 5760 = 30 x 192."""

@@ -97,7 +97,7 @@ class _Unit:
         method = self.method(step)
         if method == "wgmma":
             emitted, product, tile, before = emit_hopper(
-                step, self.plan.buffers, self.knobs, self.units, self.precision
+                step, self.plan.buffers, self.knobs, self.units
             )
             self.hopper.append((product, tile))
             lines = [*self.allocations(step.writes()), *before, *self.launches(emitted)]
@@ -119,7 +119,7 @@ class _Unit:
             return "simt"
         half = self._is_half(step) or self.precision == "half"
         fits = self.capability == HOPPER and supports_hopper(
-            step, self.plan.buffers, self.precision
+            step, self.plan.buffers, rounding=self.precision == "half"
         )
         if wanted == "wgmma" and fits:
             return "wgmma"

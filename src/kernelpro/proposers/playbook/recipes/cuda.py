@@ -23,8 +23,6 @@ TENSOR_TILE_K = 32
 UNIT_STEP, LEAST_UNITS = 0.25, 0.5
 """Chosen. Below half of the SMs bandwidth falls; the largest block keeps an SM full by itself."""
 OWN = ("simt", "tensor", "wgmma")
-IN_TURN = "64x256 in turn"
-"""Tile of ``hopper.tile.TILES`` that hides the epilogue, at the price of smaller tiles."""
 GROUPINGS: tuple[Grouping, ...] = ("single", "vertical", "full")
 
 
@@ -115,9 +113,6 @@ def _products(best: CudaKnobs, task: Task) -> Iterator[Variant]:
         yield Variant(replace(best, matmul="wgmma"),
                       "own Hopper product (TMA, wgmma) with the epilogue in registers",
                       "Runs near the library's rate, and sums never reach memory.")  # fmt: skip
-        yield Variant(replace(best, matmul="wgmma", wgmma_tile=IN_TURN),
-                      "own Hopper product, warpgroups storing and multiplying in turn",
-                      "The epilogue of one tile runs beside the product of the next.")  # fmt: skip
     if precision == "half":
         yield Variant(replace(best, matmul="library_half"),
                       "library product in bfloat16, one fused kernel after it",
@@ -178,9 +173,9 @@ def _warpgroups(task: Task) -> bool:
     """True if some product can run on Hopper's warpgroup instructions."""
     if task.device.capability != HOPPER:
         return False
-    precision = task.problem.precision
+    rounding = task.problem.precision == "half"
     return any(
-        isinstance(step, MatmulKernel) and supports_hopper(step, plan.buffers, precision)
+        isinstance(step, MatmulKernel) and supports_hopper(step, plan.buffers, rounding=rounding)
         for plan in task.plans("full")
         for step in plan.steps
     )

@@ -12,15 +12,10 @@ from kernelpro import inline
 from kernelpro.inline import nvcc
 from kernelpro.problems import load_problem
 from kernelpro.problems.export import export_graphs
-from kernelpro.proposers.playbook.cuda.hopper.operation import product_source
-from kernelpro.proposers.playbook.cuda.hopper.source import HopperProduct
 from kernelpro.proposers.playbook.cuda.hopper.tile import TILES, HopperTile
 from kernelpro.proposers.playbook.cuda.knobs import CudaKnobs
 from kernelpro.proposers.playbook.cuda.unit import cuda_body
 from kernelpro.proposers.playbook.plan.build import make_plan
-from kernelpro.proposers.playbook.recipes.base import Task
-from kernelpro.proposers.playbook.recipes.cuda import CudaBackend
-from kernelpro.schema.hardware import Device, Peaks
 
 KNOBS = CudaKnobs(matmul="wgmma")
 
@@ -49,25 +44,6 @@ def test_the_kernel_compiles(case, tmp_path: Path, monkeypatch: pytest.MonkeyPat
     log = module.path.with_suffix(".log").read_text()
     assert "C7510" not in log and "Potential Performance Loss" not in log
     assert module.image[:4] == b"\x7fELF"
-
-
-@pytest.mark.parametrize("tile", [TILES["192x192"], TILES["64x256 in turn"]],
-                         ids=["divided", "alternating"])  # fmt: skip
-@pytest.mark.parametrize("work", ["ragged_rows", "ragged_depth"])
-def test_ragged_kernels_keep_wgmma_asynchronous(
-    work, tile: HopperTile, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """ptxas puts waits between the products where it sees sums touched in between (C75xx)."""
-    lane_or_skip()
-    monkeypatch.setenv("KERNELPRO_BUILD_DIR", str(tmp_path))
-    monkeypatch.setenv("KERNELPRO_CUDA_ARCH", "sm_90a")
-    product = HopperProduct(
-        name="ragged", dtype="bfloat16", m=576, n=768, k=640, a_k_major=work == "ragged_rows",
-        b_k_major=False, work=work, groups=5, b_matrices=5 if work == "ragged_rows" else 1,
-    )  # fmt: skip
-    module = inline.cuda(product_source(product, tile.fitted(5)))
-    log = module.path.with_suffix(".log").read_text()
-    assert "Potential Performance Loss" not in log and "injected" not in log
 
 
 def test_one_row_major_half_is_staged_and_others_are_stored_directly(tmp_path: Path) -> None:
@@ -111,39 +87,4 @@ def test_tiles_that_cannot_run_say_why() -> None:
     assert "registers" in next(HopperTile(blocks_m=2, stages=2, stage_columns=0).problems())
     assert "2 or 3" in next(HopperTile(consumers=4).problems())
     assert "columns" in next(HopperTile(tile_n=100, stage_columns=0).problems())
-    assert "staging" in next(
-        HopperTile(stages=3, stage_columns=192).problems()
-    )  # 4 boxes, 3 buffers
     assert HopperTile(stages=6).fitted().shared_bytes() <= 227 * 1024
-
-
-GPU = Device(kind="cuda", name="t", uuid="u", units=132, memory_bytes=1 << 36, capability=(9, 0))
-PEAKS = Peaks(copy_gb_s=4000.0, flops={"float32": 6e13}, source="estimated")
-
-
-@pytest.mark.parametrize(
-    ("name", "device", "first"),
-    [("linear_gelu", GPU, "wgmma"), ("tf32", GPU, "wgmma"), ("rounded", GPU, "wgmma"),
-     ("tf32", replace(GPU, capability=(8, 0)), "tensor")],
-)  # fmt: skip
-def test_the_playbook_starts_with_it(name: str, device: Device, first: str, tmp_path: Path) -> None:
-    path = tmp_path / "problem.py"
-    path.write_text(next(c for c in CASES if c.name == name).source(), encoding="utf-8")
-    problem = load_problem(path)
-    task, backend = Task(problem, export_graphs(problem), device, PEAKS), CudaBackend()
-    variants = list(backend.initial(task))
-    assert variants[0].knobs.matmul == first
-    if first == "wgmma":
-        assert variants[1].knobs.wgmma_tile == "64x256 in turn"
-        smaller = backend.move("smaller_tile", variants[0].knobs, task)
-        assert smaller is not None and smaller.wgmma_tile != variants[0].knobs.wgmma_tile
-        assert backend.move("larger_tile", variants[0].knobs, task) is None
-
-
-def test_strict_float32_stays_off_the_tensor_cores(tmp_path: Path) -> None:
-    path = tmp_path / "problem.py"
-    case = next(c for c in CASES if c.name == "tf32")._replace(precision="strict")
-    path.write_text(case.source(), encoding="utf-8")
-    problem = load_problem(path)
-    task = Task(problem, export_graphs(problem), GPU, PEAKS)
-    assert all(v.knobs.matmul not in ("wgmma", "tensor") for v in CudaBackend().initial(task))

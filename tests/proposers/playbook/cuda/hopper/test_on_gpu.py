@@ -29,21 +29,8 @@ TILES = {
     "192x192": HopperTile(consumers=3, tile_n=192, stages=3, stage_columns=192),
     "192x192 share A": HopperTile(consumers=3, tile_n=192, stages=3, share="a", stage_columns=192),
     "128x192": HopperTile(tile_n=192, stages=4, stage_columns=192),
-    "64x256 in turn": HopperTile(alternate=True, stage_columns=256),
-    "64x192 in turn": HopperTile(tile_n=192, stages=5, alternate=True, stage_columns=192),
-    "128x128 in turn, direct": HopperTile(
-        blocks_m=2, tile_n=128, stages=5, alternate=True, cluster=1, stage_columns=0
-    ),
 }
-GROUPED = [
-    "128x256",
-    "128x256 direct",
-    "128x256 share A",
-    "192x192",
-    "192x192 share A",
-    "64x192 in turn",
-    "128x128 in turn, direct",
-]
+GROUPED = ["128x256", "128x256 direct", "128x256 share A", "192x192", "192x192 share A"]
 ROUNDING = {"float16": 2**-11, "bfloat16": 2**-8}
 
 
@@ -102,7 +89,6 @@ def test_every_tile_with_borders(name: str) -> None:
     """Sizes that no tile divides; more tiles than blocks, so that the pipeline wraps."""
     dense(1000, 5000, 712, tile=TILES[name])
     dense(72, 136, 64, tile=TILES[name])
-    dense(4096, 6144, 448, tile=TILES[name])  # several whole tiles for every block
 
 
 @pytest.mark.gpu
@@ -113,23 +99,6 @@ def test_half_of_a_shared_tile(b_k: bool) -> None:
     dense(640, 1344, 256, a_k=False, b_k=b_k, tile=tile)
     tall = HopperTile(consumers=3, tile_n=192, stages=3, share="a", stage_columns=64)
     dense(640, 1344, 256, a_k=b_k, b_k=False, tile=tall)
-
-
-@pytest.mark.gpu
-@pytest.mark.parametrize("name", ["128x256", "192x192 share A", "128x128"])
-def test_tf32(name: str) -> None:
-    """float32 operands are rounded to the nearest TF32 by the copies: no bias remains."""
-    m, n, k = 600, 520, 328
-    product = HopperProduct(name="g", dtype="float32", m=m, n=n, k=k, a_k_major=True,
-                            b_k_major=True)  # fmt: skip
-    a, b = drawn(m, k, dtype="float32", seed=12).abs(), drawn(n, k, dtype="float32", seed=13).abs()
-    out = torch.full((m, n), float("nan"), device="cuda")
-    operation = HopperOperation(product, replace(TILES[name], stage_columns=0), units=units())
-    operation(a, b, out)
-    exact = a.double() @ b.double().t()
-    error = (out.double() - exact) / exact
-    assert error.abs().max() <= 2.0**-11  # a sum of 328 roundings of at most 2^-11 each
-    assert error.mean().abs() <= 2.0**-15  # cutting digits off would leave 2^-11
 
 
 @pytest.mark.gpu
@@ -212,7 +181,7 @@ def test_groups_of_the_reduction(name: str) -> None:
 
 
 @pytest.mark.gpu
-@pytest.mark.parametrize("name", ["128x256", "64x256 in turn", "192x192"])
+@pytest.mark.parametrize("name", ["128x256", "192x192", "128x256 pair"])
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_candidates(case: Case, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KERNELPRO_BUILD_DIR", str(tmp_path / "build"))
@@ -229,6 +198,5 @@ def test_candidates(case: Case, name: str, tmp_path: Path, monkeypatch: pytest.M
     pairs = zip(got, exact, strict=True) if isinstance(got, tuple) else [(got, exact)]
     for one, other in pairs:
         scale = other.abs().max().item()
-        coarse = {"rounded": 2.0**-8, "tf32": 2.0**-11}
-        rounding = coarse.get(case.name) or ROUNDING.get(str(one.dtype)[6:], 2.0**-11)
+        rounding = 2.0**-8 if case.name == "rounded" else ROUNDING.get(str(one.dtype)[6:], 2.0**-11)
         assert (one.double() - other).abs().max().item() <= 2 * rounding * scale

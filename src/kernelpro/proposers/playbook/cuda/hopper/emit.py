@@ -19,13 +19,12 @@ from kernelpro.proposers.playbook.cuda.matmul import (
 )
 from kernelpro.proposers.playbook.plan.axes import contiguous
 from kernelpro.proposers.playbook.plan.ir import Access, Buffer, Kernel, MatmulKernel
-from kernelpro.schema.problem import Precision
 
 HALVES = ("float16", "bfloat16")
 LANES = 8
 """Columns a thread holds after the exchange: one 16-byte store of halves."""
-ALIGNMENT = {"float16": 8, "bfloat16": 8, "float32": 4}
-"""Elements in the 16 bytes that addresses and strides of a tensor map are multiples of."""
+ALIGNMENT = 8
+"""Halves in the 16 bytes that addresses and strides of a tensor map are multiples of."""
 INDEX_LIMIT = 2**31 - 1
 
 
@@ -39,63 +38,39 @@ class _Operand:
     k_major: bool
 
 
-def supports(step: MatmulKernel, buffers: dict[str, Buffer], precision: Precision) -> bool:
+def supports(step: MatmulKernel, buffers: dict[str, Buffer], *, rounding: bool) -> bool:
     """True if this product can run on Hopper's warpgroup instructions.
 
-    float32 operands are rounded as ``precision`` allows: to bfloat16, by a copy, or to TF32, on
-    their way to shared memory.
+    ``rounding``: float32 operands may be rounded to bfloat16 (the problem's precision is half).
     """
     kinds = {buffers[side.buffer].dtype for side in (step.lhs, step.rhs)}
-    if len(kinds) != 1 or max(step.m, step.n, step.k) > INDEX_LIMIT // 2:
+    allowed = {*HALVES, *(["float32"] if rounding else [])}
+    if len(kinds) != 1 or not kinds <= allowed or max(step.m, step.n, step.k) > INDEX_LIMIT // 2:
         return False
-    given = kinds.pop()
-    dtype = _arithmetic(given, precision)
-    if dtype is None:
-        return False
-    if given != dtype and not all(_dense(buffers[s.buffer]) for s in (step.lhs, step.rhs)):
+    if kinds == {"float32"} and not all(
+        _dense(buffers[side.buffer]) for side in (step.lhs, step.rhs)
+    ):
         return False  # a rounded copy keeps the strides of dense tensors only
-    sides = [
-        _operand(step.lhs, step, dtype, left=True),
-        _operand(step.rhs, step, dtype, left=False),
-    ]
-    return all(side is not None and (side.k_major or dtype in HALVES) for side in sides)
-
-
-def _arithmetic(given: str, precision: Precision) -> str | None:
-    """Type of the operands as the tensor map has them; float32 stands for TF32."""
-    if given in HALVES:
-        return given
-    allowed: dict[Precision, str] = {"half": "bfloat16", "tf32": "float32"}
-    return allowed.get(precision) if given == "float32" else None
+    return _operand(step.lhs, step, left=True) is not None and (
+        _operand(step.rhs, step, left=False) is not None
+    )
 
 
 def chosen_tile(step: MatmulKernel, knobs: CudaKnobs) -> HopperTile:
-    """The tile of ``knobs``; where the epilogue is not one row-major half, what staging took
-    goes to stages."""
+    """The tile of ``knobs``; without staging where the epilogue is not one row-major half."""
     tile = TILES[knobs.wgmma_tile]
-    if _stageable(step.epilogue or plain_epilogue(step)):
-        return tile
-    return unstaged(tile)
-
-
-def unstaged(tile: HopperTile) -> HopperTile:
-    """``tile`` with stores from registers and the stages that then fit."""
-    tile = replace(tile, stage_columns=0)
-    more = replace(tile, stages=tile.stages + 1)
-    return tile if any(more.problems()) else more
+    epilogue = step.epilogue or plain_epilogue(step)
+    return tile if _stageable(epilogue) else replace(tile, stage_columns=0)
 
 
 def emit_hopper(
-    step: MatmulKernel, buffers: dict[str, Buffer], knobs: CudaKnobs, units: int,
-    precision: Precision,
-) -> tuple[Emitted, HopperProduct, HopperTile, tuple[str, ...]]:  # fmt: skip
+    step: MatmulKernel, buffers: dict[str, Buffer], knobs: CudaKnobs, units: int
+) -> tuple[Emitted, HopperProduct, HopperTile, tuple[str, ...]]:
     """The kernel and its launch, what it needs from the preamble, and Python lines before it."""
-    given = buffers[step.lhs.buffer].dtype
-    dtype = _arithmetic(given, precision)
-    assert dtype is not None
-    left = _operand(step.lhs, step, dtype, left=True)
-    right = _operand(step.rhs, step, dtype, left=False)
+    left, right = _operand(step.lhs, step, left=True), _operand(step.rhs, step, left=False)
     assert left is not None and right is not None
+    given = buffers[step.lhs.buffer].dtype
+    dtype = "bfloat16" if given == "float32" else given
     product = HopperProduct(
         name=step.name, dtype=dtype, m=step.m, n=step.n, k=step.k, a_k_major=left.k_major,
         b_k_major=right.k_major, batch=step.batch, a_matrices=left.shape[0],
@@ -103,29 +78,26 @@ def emit_hopper(
     )  # fmt: skip
     epilogue = step.epilogue or plain_epilogue(step)
     half = all(buffers[s.access.buffer].dtype in HALVES for s in epilogue.stores)
-    # Operands have eleven bits or fewer: errors of 1e-6 do not show, and erff's branches would cost
-    # the tensor cores a tenth of their time.
-    knobs = replace(knobs, fast_math=True)
+    # Errors of 1e-6 vanish in the rounding of a half, and erff's branches would cost the tensor
+    # cores a tenth of their time.
+    knobs = replace(knobs, fast_math=knobs.fast_math or half)
     tile = chosen_tile(step, knobs)
     if tile.stage_columns and not half:
-        tile = unstaged(tile)
+        tile = replace(tile, stage_columns=0)
     extra = _staged(step, epilogue, buffers, knobs) if tile.stage_columns else ()
     functor, parameters = epilogue_functor(step, epilogue, buffers, knobs, LANES, extra)
     names = [text.split()[-1] for text, _ in parameters]
     text = source.kernel(product, tile, f"{step.name}_epilogue", [t for t, _ in parameters], names)
     before, maps = [], []
-    tf32 = ', dtype="tf32"' if dtype == "float32" else ""
     for side, operand, box in ((step.lhs, left, product.a_box(tile)),
                                (step.rhs, right, product.b_box(tile))):  # fmt: skip
         name = side.buffer
-        if given != dtype:
+        if given == "float32":
             name = f"{step.name}_{'lhs' if operand is left else 'rhs'}"
             before.append(f"{name} = {side.buffer}.to(_torch.bfloat16)")
         maps.append(f"_inline.tensor_map({name}, {box}, shape={operand.shape}, "
                     f"strides={operand.strides}, offset={operand.offset}, swizzle=128, "
-                    f"l2_promotion=256{tf32})")  # fmt: skip
-    if tile.stage_columns:
-        maps.append(_result_map(step, epilogue, product))
+                    f"l2_promotion=256)")  # fmt: skip
     launch = Launch(
         step.name, (product.blocks(tile, units), 1, 1), (tile.threads, 1, 1),
         (*maps, *(name for _, name in parameters)), tile.shared_bytes(),
@@ -133,7 +105,7 @@ def emit_hopper(
     return Emitted(f"{functor}\n{text}", (launch,)), product, tile, tuple(before)
 
 
-def _operand(access: Access, step: MatmulKernel, dtype: str, *, left: bool) -> _Operand | None:
+def _operand(access: Access, step: MatmulKernel, *, left: bool) -> _Operand | None:
     """The operand as a tensor map sees it; None if it breaks a rule of cuda.h."""
     batch, first, second = access.strides
     rows, depth = (step.m, step.k) if left else (step.n, step.k)
@@ -146,7 +118,7 @@ def _operand(access: Access, step: MatmulKernel, dtype: str, *, left: bool) -> _
         return None
     matrices = step.batch if step.batch > 1 and batch else 1
     between = batch if matrices > 1 else lines * line
-    if any(value % ALIGNMENT[dtype] for value in (line, between, access.offset)):
+    if any(value % ALIGNMENT for value in (line, between, access.offset)):
         return None
     return _Operand((matrices, lines, width), (between, line, 1), access.offset, k_major)
 
@@ -156,15 +128,6 @@ def _dense(buffer: Buffer) -> bool:
     order = sorted(range(len(buffer.shape)), key=lambda i: -buffer.stride[i])
     shape = tuple(buffer.shape[i] for i in order)
     return tuple(buffer.stride[i] for i in order) == contiguous(shape)
-
-
-def _result_map(step: MatmulKernel, epilogue: Kernel, product: HopperProduct) -> str:
-    """Python expression of the tensor map of the one tensor that the epilogue writes."""
-    access = epilogue.stores[0].access
-    strides = access.strides if step.batch > 1 else (step.m * access.strides[0], *access.strides)
-    shape = (step.batch, step.m, step.n)
-    return (f"_inline.tensor_map({access.buffer}, {product.out_box()}, shape={shape}, "
-            f"strides={strides}, offset={access.offset}, swizzle=128)")  # fmt: skip
 
 
 def _stageable(epilogue: Kernel) -> bool:

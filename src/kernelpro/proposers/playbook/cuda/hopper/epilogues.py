@@ -43,6 +43,9 @@ def bias_activation(product: HopperProduct, *, bias: bool, activation: Activatio
         ]
     call = _CALLS[activation]
     kind = "bf16x2" if product.dtype == "bfloat16" else "f16x2"
+    ragged_or_batched = product.work == "ragged_depth" or product.batch > 1
+    offset = f"(static_cast<long long>(batch) * {product.m} + i)" if ragged_or_batched else (
+        "static_cast<long long>(i)")  # fmt: skip
     text = "\n".join([
         f"struct {name} {{", "  static constexpr int lanes = 8;", "  int batch;",
         "  unsigned short* out;", *(["  const unsigned short* bias;"] if bias else []),
@@ -53,7 +56,7 @@ def bias_activation(product: HopperProduct, *, bias: bool, activation: Activatio
         f'    asm("cvt.rn.{kind}.f32 %0, %1, %2;" : "=r"(packed) : "f"(b), "f"(a));',
         "    return packed;", "  }",
         "  KP_INLINE unsigned short* row(int i) const {",
-        f"    return out + {_line(product)} * {product.n};", "  }",
+        f"    return out + {offset} * {product.n};", "  }",
         "  KP_INLINE void operator()(int i, int j, const float (&v)[8]) const {",
         "    uint4 all;",
         "    all.x = pack(i, j, v[0], v[1]); all.y = pack(i, j + 2, v[2], v[3]);",
@@ -66,22 +69,3 @@ def bias_activation(product: HopperProduct, *, bias: bool, activation: Activatio
         parameters = [*parameters, "const unsigned short* __restrict__ bias"]
         arguments.append("bias")
     return Epilogue(name, text, tuple(parameters), tuple(arguments))
-
-
-def sums(product: HopperProduct) -> Epilogue:
-    """The float32 sums as they are. Argument of the kernel after the maps: ``out``."""
-    name = f"{product.name}_epilogue"
-    text = "\n".join([
-        f"struct {name} {{", "  static constexpr int lanes = 8;", "  int batch;", "  float* out;",
-        "  KP_INLINE void operator()(int i, int j, const float (&v)[8]) const {",
-        f"    store_pack<float, 8, false>(out + {_line(product)} * {product.n} + j, v);",
-        "  }", "};", "",
-    ])  # fmt: skip
-    return Epilogue(name, text, ("float* __restrict__ out",), ("out",))
-
-
-def _line(product: HopperProduct) -> str:
-    """Expression of a result's line among all matrices of the result."""
-    if product.work == "ragged_depth" or product.batch > 1:
-        return f"(static_cast<long long>(batch) * {product.m} + i)"
-    return "static_cast<long long>(i)"

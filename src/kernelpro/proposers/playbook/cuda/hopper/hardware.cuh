@@ -2,34 +2,28 @@
 // consumer warpgroups through a ring of mbarriers, wgmma multiplies, and blocks stay on their
 // multiprocessor until no tile is left. No headers; needs prelude.cuh.
 //
-// A Config C has: depth (elements in 128 bytes: 64 halves, or 32 floats for TF32, which must be
-// k-major), consumers (warpgroups that multiply), blocks_m (64-row blocks of each), tile_n,
+// A Config C has: consumers (warpgroups that multiply), blocks_m (64-row blocks of each), tile_n,
 // stages, cluster (1 or 2 neighbouring blocks), share_a (those are neighbours along the columns and
 // share their tile of A by multicast; else along the rows, and of B), group (rows of tiles visited
 // together), a_k_major and b_k_major (which dimension is contiguous), ragged_depth (the reduction
-// starts and ends anywhere), alternate (each consumer has tiles of its own, in turn, so that one
-// stores while the other multiplies; else they divide the rows of every tile), stage_columns (of a
-// warp's rows in shared memory on their way out; 0 = stored from registers) and
+// starts and ends anywhere), stage_columns (columns a staged store holds at a time) and
 // mma(accumulators, a, b, accumulate). ``Work`` says which tile is where.
 
 struct alignas(64) TensorMap { unsigned char bytes[128]; };
 
-constexpr int kBlockBytes = 8192;   // 64 lines of 128 bytes, the span of the swizzle
-constexpr int kBufferBytes = 2048;  // 16 rows of 64 halves on their way out
-constexpr int kMaxConsumers = 4;
+constexpr int kDepth = 64;          // a row of a tile is one 128-byte swizzle span
+constexpr int kBlockBytes = 8192;   // 64 rows of 128 bytes
 constexpr long long kPatienceCycles = 4000000000LL;  // about two seconds: a lost signal traps
 
 template <class C> struct Layout {
-  static constexpr int sharing = C::alternate ? 1 : C::consumers;  // consumers of one tile
-  static constexpr int tile_m = 64 * C::blocks_m * sharing;
+  static constexpr int tile_m = 64 * C::blocks_m * C::consumers;
   static constexpr int a_bytes = tile_m * 128, b_bytes = C::tile_n * 128;
   static constexpr int stage_bytes = a_bytes + b_bytes;
-  static constexpr int buffers = C::stage_columns / 64;
-  static constexpr int warp_staging = buffers * kBufferBytes;
+  static constexpr int pitch = C::stage_columns * 2 + 16;  // apart by 16 bytes: no bank conflicts
+  static constexpr int warp_staging = C::stage_columns ? 16 * pitch : 0;
   static constexpr int staging = C::stages * stage_bytes;
   static constexpr int barriers = staging + C::consumers * 4 * warp_staging;
-  static constexpr int table = barriers + 2 * 8 * C::stages + 8 * kMaxConsumers;
-  static constexpr int threads = 128 * (C::consumers + 1);
+  static constexpr int table = barriers + 2 * 8 * C::stages;
   static constexpr int step_m = tile_m * (C::share_a ? 1 : C::cluster);
   static constexpr int step_n = C::tile_n * (C::share_a ? C::cluster : 1);
   static KP_INLINE int row(int step, int rank) {
@@ -44,7 +38,6 @@ template <class C> struct Layout {
 struct Tile {
   int a_row, a_matrix, b_matrix;      // coordinates in the tensor maps
   int row, row_end, column, matrix;   // in the result
-  int out_matrix;                     // its coordinate in the result's map
   int depth, depth_end;
 };
 
@@ -108,10 +101,6 @@ KP_INLINE void load_box_everywhere(unsigned target, const TensorMap* map, unsign
       ".multicast::cluster [%0], [%1, {%3, %4, %5}], [%2], %6;"
       ::"r"(target), "l"(map), "r"(barrier), "r"(x), "r"(y), "r"(z), "h"(mask) : "memory");
 }
-KP_INLINE void store_box(const TensorMap* map, unsigned from, int x, int y, int z) {
-  asm volatile("cp.async.bulk.tensor.3d.global.shared::cta.bulk_group [%0, {%2, %3, %4}], [%1];"
-               ::"l"(map), "r"(from), "r"(x), "r"(y), "r"(z) : "memory");
-}
 KP_INLINE void prefetch_map(const TensorMap* map) {
   asm volatile("prefetch.tensormap [%0];" ::"l"(map) : "memory");
 }
@@ -132,7 +121,7 @@ template <bool KMajor> KP_INLINE unsigned long long descriptor(unsigned address)
   constexpr unsigned long long fixed = (1ull << 62) | (64ull << 32) | (leading << 16);
   return fixed | ((address & 0x3ffff) >> 4);
 }
-// Descriptor units from one slice of 16 halves (8 floats) along the reduction to the next.
+// Descriptor units from one slice of 16 along the reduction to the next.
 template <bool KMajor> constexpr int slice_step() { return KMajor ? 2 : 128; }
 
 template <class C> struct Accumulators { float sum[C::blocks_m][C::tile_n / 2]; };
@@ -144,7 +133,7 @@ template <class C> KP_INLINE void pin(Accumulators<C>& acc) {
     for (int i = 0; i < C::tile_n / 2; ++i) asm volatile("" : "+f"(acc.sum[r][i])::"memory");
 }
 
-// The first ``Slices`` slices of a stage; the caller commits.
+// The first ``Slices`` slices of a stage.
 template <class C, int Slices>
 KP_INLINE void multiply(Accumulators<C>& acc, unsigned long long a, unsigned long long b,
                         bool accumulate) {
@@ -156,5 +145,6 @@ KP_INLINE void multiply(Accumulators<C>& acc, unsigned long long a, unsigned lon
       C::mma(acc.sum[r], a + slice * slice_step<C::a_k_major>() + r * (kBlockBytes / 16),
              b + slice * slice_step<C::b_k_major>(), slice > 0 || accumulate);
   }
+  wgmma_commit();
 }
 

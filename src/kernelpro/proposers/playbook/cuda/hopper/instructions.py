@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-PTX_TYPES: dict[str, str] = {"float16": "f16", "bfloat16": "bf16", "float32": "tf32"}
-"""dtype of the operands in memory -> what the tensor cores take; float32 is rounded to TF32."""
-_SLICES = {"f16": 16, "bf16": 16, "tf32": 8}
-"""Elements of the reduction in one instruction: 32 bytes."""
+from typing import Literal
+
+HalfType = Literal["float16", "bfloat16"]
+PTX_TYPES: dict[str, str] = {"float16": "f16", "bfloat16": "bf16"}
 _PER_LINE = 8
 
 
@@ -15,19 +15,13 @@ def wgmma_name(dtype: str, columns: int) -> str:
 
 
 def wgmma_function(dtype: str, columns: int) -> str:
-    """CUDA text of ``wgmma.m64n<columns>k16`` (k8): float32 sums, operands in shared memory.
+    """CUDA text of ``wgmma.m64n<columns>k16``: float32 sums, both operands in shared memory.
 
-    ``TransA``, ``TransB`` = 1 where rows (columns), not the reduction, are contiguous; TF32 has
-    no such form. ``accumulate`` = 0 starts the sums at zero.
+    ``TransA``, ``TransB`` = 1 where rows (columns), not the reduction, are contiguous.
+    ``accumulate`` = 0 starts the sums at zero.
     """
     count = columns // 2
     kind = PTX_TYPES[dtype]
-    has_trans = kind != "tf32"
-    trans = f", %{count + 3}, %{count + 4}" if has_trans else ""
-    given = ', "n"(TransA), "n"(TransB)' if has_trans else ""
-    check = (
-        [] if has_trans else ['  static_assert(!TransA && !TransB, "TF32 operands are k-major");']
-    )
     registers = [f"%{i}" for i in range(count)]
     listed = [
         f'      "{"{" if i == 0 else ""}{", ".join(registers[i : i + _PER_LINE])}'
@@ -44,13 +38,13 @@ def wgmma_function(dtype: str, columns: int) -> str:
         "template <int TransA, int TransB>",
         f"KP_INLINE void {wgmma_name(dtype, columns)}(float (&d)[{count}], unsigned long long a,",
         "    unsigned long long b, int accumulate) {",
-        *check, "  asm volatile(",
+        "  asm volatile(",
         f'      "{{\\n.reg .pred p;\\nsetp.ne.b32 p, %{count + 2}, 0;\\n"',
-        f'      "wgmma.mma_async.sync.aligned.m64n{columns}k{_SLICES[kind]}.f32.{kind}.{kind} "',
+        f'      "wgmma.mma_async.sync.aligned.m64n{columns}k16.f32.{kind}.{kind} "',
         *listed,
-        f'      "%{count}, %{count + 1}, p, 1, 1{trans};\\n}}"',
+        f'      "%{count}, %{count + 1}, p, 1, 1, %{count + 3}, %{count + 4};\\n}}"',
         "      :",
         *bound,
-        f'      : "l"(a), "l"(b), "r"(accumulate){given});',
+        '      : "l"(a), "l"(b), "r"(accumulate), "n"(TransA), "n"(TransB));',
         "}", "",
     ])  # fmt: skip

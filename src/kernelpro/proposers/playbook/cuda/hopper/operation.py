@@ -7,7 +7,7 @@ from typing import Any
 
 from kernelpro import inline
 from kernelpro.proposers.playbook.cuda.hopper import source
-from kernelpro.proposers.playbook.cuda.hopper.epilogues import Activation, bias_activation, sums
+from kernelpro.proposers.playbook.cuda.hopper.epilogues import Activation, bias_activation
 from kernelpro.proposers.playbook.cuda.hopper.source import HopperProduct
 from kernelpro.proposers.playbook.cuda.hopper.tile import HopperTile
 
@@ -20,12 +20,7 @@ def product_source(
     if problems:
         raise ValueError(f"This tile cannot run: {'; '.join(problems)}")
     prelude = resources.files("kernelpro.proposers.playbook.cuda").joinpath("prelude.cuh")
-    if product.dtype == "float32":
-        if bias or activation != "none" or tile.stage_columns:
-            raise ValueError("TF32 products store their sums: no bias, activation or staging")
-        epilogue = sums(product)
-    else:
-        epilogue = bias_activation(product, bias=bias, activation=activation)
+    epilogue = bias_activation(product, bias=bias, activation=activation)
     return "\n".join([
         prelude.read_text(encoding="utf-8"), source.preamble(), source.wrappers([(product, tile)]),
         epilogue.text,
@@ -50,23 +45,21 @@ class HopperOperation:
         self.source = product_source(product, tile, bias=bias, activation=activation)
         self.module = inline.cuda(self.source)
         grid = product.blocks(tile, units)
+        groups = product.groups if product.work == "ragged_rows" else 0
         self._launch = self.module.kernel(product.name)[
-            grid, tile.threads, tile.shared_bytes(product.groups)
+            grid, tile.threads, tile.shared_bytes(groups)
         ]
 
     def __call__(self, a: Any, b: Any, out: Any, *, ends: Any = None, bias: Any = None) -> Any:
         """Returns ``out``."""
         maps = [
-            self._map(a, self.product.a_box(self.tile)),
-            self._map(b, self.product.b_box(self.tile)),
+            _map(a, self.product.a_box(self.tile)), _map(b, self.product.b_box(self.tile)),
         ]  # fmt: skip
-        if self.tile.stage_columns:
-            maps.append(self._map(out, self.product.out_box()))
         rest = [t for t in (ends, out, bias) if t is not None]
         self._launch(*maps, *rest)
         return out
 
-    def _map(self, tensor: Any, box: tuple[int, int, int]) -> bytes:
-        whole = tensor if tensor.dim() == 3 else tensor.unsqueeze(0)
-        dtype = "tf32" if self.product.dtype == "float32" else None
-        return inline.tensor_map(whole, box, swizzle=128, l2_promotion=256, dtype=dtype)
+
+def _map(tensor: Any, box: tuple[int, int, int]) -> bytes:
+    whole = tensor if tensor.dim() == 3 else tensor.unsqueeze(0)
+    return inline.tensor_map(whole, box, swizzle=128, l2_promotion=256)

@@ -17,7 +17,7 @@ KP_INLINE void load_operand(unsigned target, const TensorMap* map, unsigned full
       const unsigned block = target + i * kBlockBytes;
       if constexpr (Shared) {
         load_box_everywhere(block + rank * (kBlockBytes / 2), map, full, at + i * 64,
-                            depth + rank * 32, matrix, both);
+                            depth + rank * (kDepth / 2), matrix, both);
       } else {
         load_box(block, map, full, at + i * 64, depth, matrix);
       }
@@ -39,14 +39,12 @@ KP_INLINE void load_stage(const TensorMap* map_a, const TensorMap* map_b, unsign
 template <class C, class Work>
 KP_INLINE void produce(const TensorMap* map_a, const TensorMap* map_b, const Work& work, int total,
                        unsigned shared, unsigned full, unsigned empty, int rank) {
-  const int clusters = gridDim.x / C::cluster, cluster = blockIdx.x / C::cluster;
+  const int clusters = gridDim.x / C::cluster;
   int stage = 0;
   unsigned parity = 1;  // a fresh barrier counts as passed for this parity: all stages are free
-  for (int round = 0; round * clusters < total; ++round) {
-    const int index = index_in<Work>(round, clusters, cluster);
-    if (index >= total) continue;
+  for (int index = blockIdx.x / C::cluster; index < total; index += clusters) {
     const Tile tile = work.tile(index, rank);
-    for (int depth = tile.depth; depth < tile.depth_end; depth += C::depth) {
+    for (int depth = tile.depth; depth < tile.depth_end; depth += kDepth) {
       barrier_wait(empty + stage * 8, parity);
       barrier_expect(full + stage * 8, Layout<C>::stage_bytes);
       load_stage<C>(map_a, map_b, shared + stage * Layout<C>::stage_bytes, full + stage * 8, tile,
@@ -69,78 +67,39 @@ template <class C> KP_INLINE void release(unsigned empty, int stage) {
 }
 template <class C> KP_INLINE int before(int stage) { return (stage ? stage : C::stages) - 1; }
 
-// Lines ``from`` to the next multiple of 16 become zero in both operands, because the tensor cores
-// read whole slices and what follows belongs to the next group.
-template <class C> KP_INLINE void clear_lines(unsigned char* stage, int from) {
-  constexpr int threads = 128 * Layout<C>::sharing;
-  constexpr int pieces = Layout<C>::stage_bytes / kBlockBytes * 8 * 16;
-  const int thread = C::alternate ? threadIdx.x % 128 : threadIdx.x - 128;
-#pragma unroll
-  for (int step = 0; step < (pieces + threads - 1) / threads; ++step) {
-    const int i = step * threads + thread, line = (from & ~15) + i / 8 % 16;
-    if (i < pieces && line >= from)
-      *reinterpret_cast<uint4*>(stage + i / 128 * kBlockBytes + line * 128 + i % 8 * 16) =
-          make_uint4(0, 0, 0, 0);
+// Lines ``from`` to ``to`` of both operands become zero: the tensor cores read whole slices.
+template <class C> KP_INLINE void clear_lines(unsigned char* stage, int from, int to) {
+  constexpr int blocks = Layout<C>::stage_bytes / kBlockBytes;
+  const int lines = to - from;
+  for (int i = threadIdx.x - 128; i < blocks * lines * 8; i += C::consumers * 128) {
+    const int line = from + i / 8 % lines, block = i / 8 / lines;
+    *reinterpret_cast<uint4*>(stage + block * kBlockBytes + line * 128 + i % 8 * 16) =
+        make_uint4(0, 0, 0, 0);
   }
   fence_async_proxy();
-  const int barrier = C::alternate ? threadIdx.x / 128 : 1;
-  asm volatile("bar.sync %0, %1;" ::"r"(barrier), "n"(threads) : "memory");
-}
-
-// Where a consumer is in the ring of stages, and in the order of consumers that take turns. Without
-// that order one could wait for a stage whose barrier has yet to come round to its use: parity
-// cannot tell one round from the one after the next.
-struct Turn {
-  unsigned full, empty, order;
-  int stage = 0, turn = 0;
-  unsigned parity = 0, order_parity = 0;
-};
-
-template <class C> KP_INLINE void await_turn(Turn& at) {
-  if constexpr (C::alternate) {
-    if (at.turn > 0) {  // the first tile follows nobody
-      barrier_wait(at.order + (threadIdx.x / 128 - 1) * 8, at.order_parity);
-      at.order_parity ^= 1;
-    }
-  }
-}
-template <class C> KP_INLINE void hand_over(const Turn& at) {
-  if constexpr (C::alternate) {
-    if (threadIdx.x % 128 == 0) barrier_arrive(at.order + threadIdx.x / 128 % C::consumers * 8);
-  }
+  asm volatile("bar.sync 1, %0;" ::"n"(C::consumers * 128) : "memory");
 }
 
 template <class C>
 KP_INLINE void accumulate_tile(Accumulators<C>& acc, const Tile& tile, unsigned char* shared,
-                               Turn& place) {
-  const unsigned full = place.full, empty = place.empty;
-  int& stage = place.stage;
-  unsigned& parity = place.parity;
+                               unsigned full, unsigned empty, int& stage, unsigned& parity) {
   using L = Layout<C>;
+  const int consumer = threadIdx.x / 128 - 1;
   const int depth = tile.depth_end - tile.depth;
-  const int tail = C::ragged_depth ? depth % C::depth : 0;
-  const int whole = C::ragged_depth ? depth / C::depth : (depth + C::depth - 1) / C::depth;
+  const int tail = C::ragged_depth ? depth % kDepth : 0;
+  const int whole = C::ragged_depth ? depth / kDepth : (depth + kDepth - 1) / kDepth;
   const unsigned base = shared_address(shared);
-  const unsigned mine = C::alternate ? 0 : (threadIdx.x / 128 - 1) * C::blocks_m * kBlockBytes;
-  await_turn<C>(place);
+  const unsigned mine = consumer * C::blocks_m * kBlockBytes;
   pin(acc);
   for (int k = 0; k < whole; ++k) {
     barrier_wait(full + stage * 8, parity);
     const unsigned at = base + stage * L::stage_bytes;
     multiply<C, 4>(acc, descriptor<C::a_k_major>(at + mine),
                    descriptor<C::b_k_major>(at + L::a_bytes), k > 0);
-    wgmma_commit();
     wgmma_wait<1>();
     if (k > 0) release<C>(empty, before<C>(stage));
     if (++stage == C::stages) stage = 0, parity ^= 1;
   }
-  if constexpr (C::ragged_depth) {
-    if (tail > 0) {  // while the last whole stage is being multiplied
-      barrier_wait(full + stage * 8, parity);
-      clear_lines<C>(shared + stage * L::stage_bytes, tail);
-    }
-  }
-  if (tail == 0) hand_over<C>(place);
   wgmma_wait<0>();
   pin(acc);
   if (whole > 0) release<C>(empty, before<C>(stage));
@@ -152,15 +111,16 @@ KP_INLINE void accumulate_tile(Accumulators<C>& acc, const Tile& tile, unsigned 
         for (int i = 0; i < C::tile_n / 2; ++i) acc.sum[r][i] = 0.0f;
     }
     if (tail > 0) {
+      barrier_wait(full + stage * 8, parity);
+      const int slices = (tail + 15) / 16;
+      clear_lines<C>(shared + stage * L::stage_bytes, tail, slices * 16);
       const unsigned at = base + stage * L::stage_bytes;
       const unsigned long long a = descriptor<C::a_k_major>(at + mine);
       const unsigned long long b = descriptor<C::b_k_major>(at + L::a_bytes);
-      for (int slice = 0; slice * 16 < tail; ++slice) {
+      for (int slice = 0; slice < slices; ++slice) {
         multiply<C, 1>(acc, a + slice * slice_step<C::a_k_major>(),
                        b + slice * slice_step<C::b_k_major>(), slice > 0 || whole > 0);
-        wgmma_commit();
       }
-      hand_over<C>(place);
       wgmma_wait<0>();
       pin(acc);
       release<C>(empty, stage);

@@ -20,8 +20,7 @@ _POLICIES: dict[Work, str] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HopperProduct:
-    """``result = epilogue(A @ B)``: what one kernel computes, from halves or from float32 rounded
-    to TF32 (dense and k-major only).
+    """``result = epilogue(A @ B)`` for halves: what one kernel computes.
 
     dense: ``batch`` matrices of m x k times k x n. ragged_rows: the rows of A (m of them) belong
     to ``groups``, each with its own B. ragged_depth: the reduction (k long) belongs to ``groups``,
@@ -45,16 +44,12 @@ class HopperProduct:
     def a_box(self, tile: HopperTile) -> tuple[int, int, int]:
         """Box of one copy of A, in the order of its tensor (matrix, line, contiguous)."""
         shared = tile.cluster if tile.share == "a" else 1
-        return _box(tile.tile_m, shared, DEPTH[self.dtype], k_major=self.a_k_major)
+        return _box(tile.tile_m, shared, k_major=self.a_k_major)
 
     def b_box(self, tile: HopperTile) -> tuple[int, int, int]:
         """Box of one copy of B (matrix, line, contiguous)."""
         shared = tile.cluster if tile.share == "b" else 1
-        return _box(tile.tile_n, shared, DEPTH[self.dtype], k_major=self.b_k_major)
-
-    def out_box(self) -> tuple[int, int, int]:
-        """Box of one copy of the result: a warp's rows, one swizzle span of columns."""
-        return 1, 16, 64
+        return _box(tile.tile_n, shared, k_major=self.b_k_major)
 
     def blocks(self, tile: HopperTile, units: int) -> int:
         """Blocks of a grid that fills ``units`` multiprocessors, or fewer for small products."""
@@ -66,9 +61,9 @@ class HopperProduct:
         return min(units // tile.cluster, rows * columns) * tile.cluster
 
 
-def _box(lines: int, shared: int, depth: int, *, k_major: bool) -> tuple[int, int, int]:
+def _box(lines: int, shared: int, *, k_major: bool) -> tuple[int, int, int]:
     """Blocks that share an operand split its lines, or the reduction where that is outside."""
-    return (1, lines // shared, depth) if k_major else (1, depth // shared, depth)
+    return (1, lines // shared, DEPTH) if k_major else (1, DEPTH // shared, DEPTH)
 
 
 def preamble() -> str:
@@ -91,13 +86,11 @@ def kernel(
 
     ``epilogue``: name of the struct whose members after ``batch`` are set from ``arguments``
     (expressions over ``parameters``, the declarations that follow the tensor maps).
-    Parameters: maps of A and B and, if the tile stages results, of the result; for ragged work
-    the group ends (int32); then ``parameters``.
+    Parameters: both maps, for ragged work the group ends (int32), then ``parameters``.
     """
     name = product.name
     ends = [] if product.work == "dense" else ["const int* __restrict__ ends"]
-    sides = ["map_a", "map_b", *(["map_out"] if tile.stage_columns else [])]
-    maps = [f"const __grid_constant__ TensorMap {side}" for side in sides]
+    maps = [f"const __grid_constant__ TensorMap {side}" for side in ("map_a", "map_b")]
     declared = [*maps, *ends, *parameters]
     cluster = f"__cluster_dims__({tile.cluster}, 1, 1) " if tile.cluster > 1 else ""
     policy = f"{_POLICIES[product.work]}<{name}_config, {name}_sizes>"
@@ -109,9 +102,8 @@ def kernel(
         "  extern __shared__ __align__(1024) unsigned char hopper_shared[];",
         f"  const {policy} work{{{'ends' if ends else ''}}};",
         f"  const {epilogue} epilogue{{{values}}};",
-        f"  hopper_gemm<{name}_config>(&map_a, &map_b, "
-        f"{'&map_out' if tile.stage_columns else 'nullptr'}, work, epilogue,",
-        f"                             {product.n}, hopper_shared);",
+        f"  hopper_gemm<{name}_config>(&map_a, &map_b, work, epilogue, {product.n},",
+        "                             hopper_shared);",
         "}", "",
     ])  # fmt: skip
 
@@ -119,14 +111,13 @@ def kernel(
 def _config(product: HopperProduct, tile: HopperTile) -> str:
     producer, consumer = REGISTERS[tile.consumers]
     numbers = {
-        "depth": DEPTH[product.dtype], "consumers": tile.consumers, "blocks_m": tile.blocks_m,
-        "tile_n": tile.tile_n, "stages": tile.stages, "cluster": tile.cluster,
-        "stage_columns": tile.stage_columns,
+        "consumers": tile.consumers, "blocks_m": tile.blocks_m, "tile_n": tile.tile_n,
+        "stages": tile.stages, "cluster": tile.cluster, "stage_columns": tile.stage_columns,
         "group": max(1, tile.group * tile.tile_m // tile.step_m),
         "producer_registers": producer, "consumer_registers": consumer,
     }  # fmt: skip
     flags = {
-        "alternate": tile.alternate, "share_a": tile.share == "a", "a_k_major": product.a_k_major,
+        "share_a": tile.share == "a", "a_k_major": product.a_k_major,
         "b_k_major": product.b_k_major, "ragged_depth": product.work == "ragged_depth",
     }  # fmt: skip
     call = (f"{wgmma_name(product.dtype, tile.tile_n)}<{int(not product.a_k_major)}, "

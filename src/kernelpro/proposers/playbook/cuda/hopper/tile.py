@@ -10,14 +10,10 @@ SHARED_LIMIT_BYTES = 227 * 1024
 """Shared memory a block may use on compute capability 9.0 (CUDA C++ guide, technical limits)."""
 BARRIER_BYTES = 16
 """Two mbarriers a stage."""
-ORDER_BYTES = 4 * 8
-"""An mbarrier for each consumer that may take turns."""
-BUFFER_BYTES = 16 * 128
-"""Sixteen rows of 64 halves on their way out."""
 LINE_BYTES = 128
 """One line of a tile is one 128-byte swizzle span: 64 halves."""
-DEPTH = {"float16": 64, "bfloat16": 64, "float32": 32}
-"""Elements of the reduction in a stage: one line."""
+DEPTH = 64
+"""Elements of the reduction in a stage."""
 REGISTERS = {2: (40, 232), 3: (32, 160)}
 """Consumer warpgroups -> registers of a producer and of a consumer thread after ``setmaxnreg``:
 the register file (65,536) over 128 x (consumers + 1) threads, the producer's share handed over."""
@@ -47,17 +43,14 @@ class HopperTile:
     """What a cluster shares: B (its blocks are neighbours along the rows) or A (the columns)."""
     group: int = 8
     """Rows of tiles visited together, so that their columns of B stay in L2."""
-    alternate: bool = False
-    """Consumers take tiles in turn, so that one stores while another multiplies; else they divide
-    the rows of each."""
     stage_columns: int = 128
-    """Columns of the result, a multiple of 64, that a warp holds in shared memory on their way out
-    as tensor copies; 0 = the epilogue stores from registers."""
+    """Columns of the result staged in shared memory before they leave as bulk copies; 0 = the
+    epilogue stores from registers."""
 
     @property
     def tile_m(self) -> int:
         """Rows of a tile."""
-        return 64 * self.blocks_m * (1 if self.alternate else self.consumers)
+        return 64 * self.blocks_m * self.consumers
 
     @property
     def step_m(self) -> int:
@@ -80,10 +73,11 @@ class HopperTile:
         return (self.tile_m + self.tile_n) * LINE_BYTES
 
     def shared_bytes(self, groups: int = 0) -> int:
-        """Dynamic shared memory; ``groups``: length of the table of ragged work, if any."""
-        staging = self.consumers * 4 * self.stage_columns // 64 * BUFFER_BYTES
+        """Dynamic shared memory; ``groups``: length of the table of ragged rows, if any."""
+        pitch = self.stage_columns * 2 + 16
+        staging = self.consumers * 4 * 16 * pitch if self.stage_columns else 0
         table = 4 * (groups + 1) if groups else 0
-        return self.stages * (self.stage_bytes + BARRIER_BYTES) + staging + ORDER_BYTES + table
+        return self.stages * (self.stage_bytes + BARRIER_BYTES) + staging + table
 
     def problems(self, groups: int = 0) -> Iterator[str]:
         """Why this tile cannot run; empty if it can."""
@@ -98,7 +92,7 @@ class HopperTile:
             yield f"clusters of {self.cluster} (1 or 2)"
         if self.stages < 2:
             yield "fewer than two stages"
-        if self.stage_columns and not self._stageable(self.stage_columns):
+        if self.stage_columns and (self.stage_columns % 16 or self.tile_n % self.stage_columns):
             yield f"staging {self.stage_columns} of {self.tile_n} columns"
         need = self.blocks_m * self.tile_n // 2 + SPARE_REGISTERS
         if need > REGISTERS[self.consumers][1]:
@@ -106,18 +100,13 @@ class HopperTile:
         if self.shared_bytes(groups) > SHARED_LIMIT_BYTES:
             yield f"{self.shared_bytes(groups)} bytes of shared memory of {SHARED_LIMIT_BYTES}"
 
-    def _stageable(self, columns: int) -> bool:
-        """True if buffers of 64 columns come round evenly: a warp reuses them in turn."""
-        boxes, buffers = self.blocks_m * self.tile_n // 64, columns // 64
-        return not (columns % 64 or self.tile_n % 64) and boxes % max(1, buffers) == 0
-
     def fitted(self, groups: int = 0) -> HopperTile:
         """This tile with as much staging, then as many stages, as shared memory allows."""
         tile = self
         while tile.shared_bytes(groups) > SHARED_LIMIT_BYTES:
-            smaller = [c for c in range(64, tile.stage_columns, 64) if tile._stageable(c)]
-            if smaller:
-                tile = replace(tile, stage_columns=smaller[-1])
+            half = tile.stage_columns // 2
+            if tile.stage_columns and tile.stage_columns > 64 and half % 16 == 0:
+                tile = replace(tile, stage_columns=half)
             elif tile.stages > 2:
                 tile = replace(tile, stages=tile.stages - 1)
             else:
@@ -128,7 +117,6 @@ class HopperTile:
 TILES: dict[str, HopperTile] = {
     "128x256": HopperTile(cluster=1),
     "128x256 pair": HopperTile(),
-    "64x256 in turn": HopperTile(alternate=True, stage_columns=256),
     "256x128": HopperTile(blocks_m=2, tile_n=128, cluster=1, stage_columns=64),
     "192x192": HopperTile(consumers=3, tile_n=192, stages=3, cluster=1, stage_columns=192),
     "128x128": HopperTile(tile_n=128, stages=6, cluster=1),

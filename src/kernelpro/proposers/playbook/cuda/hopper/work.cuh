@@ -11,7 +11,6 @@ KP_INLINE void tile_at(int index, int tiles_m, int tiles_n, int group, int& tile
 // Every matrix of a batch has m x n x k. S: m, n, k, batch, a_matrices, b_matrices.
 template <class C, class S> struct DenseWork {
   using L = Layout<C>;
-  static constexpr bool uneven = false;
   static constexpr int tiles_m = (S::m + L::step_m - 1) / L::step_m;
   static constexpr int tiles_n = (S::n + L::step_n - 1) / L::step_n;
   KP_INLINE int prepare(int*) { return tiles_m * tiles_n * S::batch; }
@@ -21,14 +20,13 @@ template <class C, class S> struct DenseWork {
     tile_at(index - matrix * tiles_m * tiles_n, tiles_m, tiles_n, C::group, tm, tn);
     const int row = L::row(tm, rank);
     return {row, S::a_matrices > 1 ? matrix : 0, S::b_matrices > 1 ? matrix : 0,
-            row, S::m, L::column(tn, rank), matrix, matrix, 0, S::k};
+            row, S::m, L::column(tn, rank), matrix, 0, S::k};
   }
 };
 
 // Rows of A belong to groups; ``ends[g]`` is where group g ends; B has a matrix for each group.
 template <class C, class S> struct RaggedRows {
   using L = Layout<C>;
-  static constexpr bool uneven = false;
   static constexpr int tiles_n = (S::n + L::step_n - 1) / L::step_n;
   const int* ends;
   int* first;  // rows of tiles before each group, and their total
@@ -65,53 +63,24 @@ template <class C, class S> struct RaggedRows {
     int tm, tn;
     tile_at(index - first[low] * tiles_n, first[low + 1] - first[low], tiles_n, C::group, tm, tn);
     const int row = start + L::row(tm, rank);
-    return {row, 0, low, row, ends[low], L::column(tn, rank), low, 0, 0, S::k};
+    return {row, 0, low, row, ends[low], L::column(tn, rank), low, 0, S::k};
   }
 };
 
 // The reduction belongs to groups: group g sums its own lines of A and B into its own result.
-// Long groups are bound by multiplying and short ones by storing, so tiles of the longest alternate
-// with tiles of the shortest, then of the second longest and second shortest ...
 template <class C, class S> struct RaggedDepth {
   using L = Layout<C>;
-  static constexpr bool uneven = true;
   static constexpr int tiles_m = (S::m + L::step_m - 1) / L::step_m;
   static constexpr int tiles_n = (S::n + L::step_n - 1) / L::step_n;
-  static constexpr int tiles = tiles_m * tiles_n;
   const int* ends;
-  int* order;
-  KP_INLINE int length(int group) const { return ends[group] - (group > 0 ? ends[group - 1] : 0); }
-  KP_INLINE int prepare(int* table) {
-    order = table;
-    for (int g = threadIdx.x; g < S::groups; g += L::threads) {
-      const int own = length(g);
-      int rank = 0;  // how many groups are longer
-      for (int other = 0; other < S::groups; ++other) {
-        const int its = length(other);
-        rank += its > own || (its == own && other < g);
-      }
-      const bool longer = rank < (S::groups + 1) / 2;
-      order[longer ? 2 * rank : 2 * (S::groups - 1 - rank) + 1] = g;
-    }
-    __syncthreads();
-    return tiles * S::groups;
-  }
+  KP_INLINE int prepare(int*) { return tiles_m * tiles_n * S::groups; }
   KP_INLINE Tile tile(int index, int rank) const {
-    const int pair = index / (2 * tiles), local = index - pair * 2 * tiles;
-    const bool alone = 2 * pair + 1 == S::groups;
-    const int group = order[2 * pair + (alone ? 0 : local % 2)];
+    const int group = index / (tiles_m * tiles_n);
     int tm, tn;
-    tile_at(alone ? local : local / 2, tiles_m, tiles_n, C::group, tm, tn);
+    tile_at(index - group * tiles_m * tiles_n, tiles_m, tiles_n, C::group, tm, tn);
     const int row = L::row(tm, rank);
-    return {row, 0, 0, row, S::m, L::column(tn, rank), group, group,
-            group > 0 ? ends[group - 1] : 0, ends[group]};
+    return {row, 0, 0, row, S::m, L::column(tn, rank), group, group > 0 ? ends[group - 1] : 0,
+            ends[group]};
   }
 };
-
-// The tile of a cluster in each round. Where tiles are uneven every other round goes backwards, so
-// that no cluster is always early in the order.
-template <class Work> KP_INLINE int index_in(int round, int clusters, int cluster) {
-  const bool back = Work::uneven && round % 2;
-  return round * clusters + (back ? clusters - 1 - cluster : cluster);
-}
 
