@@ -24,3 +24,10 @@ def test_what_was_removed_is_unknown_and_the_nearest_name_is_suggested() -> None
         registry.load("alpa")
     with pytest.raises(UserError, match="Unknown thing 'beta'"):
         registry.load("beta")
+
+
+def test_what_was_built_in_is_back_after_a_removal() -> None:
+    registry = Registry("thing", {"a": "math:pi"})
+    registry.add("a", 7)
+    registry.remove("a")
+    assert registry.load("a") == pytest.approx(3.141592653589793)

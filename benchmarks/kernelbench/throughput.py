@@ -24,8 +24,13 @@ TASKS = "L1/19,L1/23,L1/26,L1/36,L1/40,L1/47,L1/88,L2/76,L2/12,L2/62"
 """Element-wise, reductions, normalisations, and products with something after them."""
 
 THEIRS = """
-import json, sys
+import importlib.util, json, sys, types
 sys.path.insert(0, sys.argv[1])
+# Its package imports the clients of language models at once; its evaluator uses none of them.
+for name, attribute in (("dotenv", "load_dotenv"), ("openai", "OpenAI"), ("litellm", "completion")):
+    if importlib.util.find_spec(name) is None:
+        sys.modules[name] = types.ModuleType(name)
+        setattr(sys.modules[name], attribute, lambda *given, **named: None)
 import torch
 from kernelbench.eval import eval_kernel_against_ref
 reference, candidate = (open(path, encoding="utf-8").read() for path in sys.argv[2:4])

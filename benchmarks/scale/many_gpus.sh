@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# A campaign over every GPU of one machine, and how busy they were. Not run yet: it waits for a
-# machine with two or more GPUs. See docs/scale.md.
+# A campaign over every GPU of one machine, and how busy they were. Needs two GPUs or more.
+# See docs/scale.md.
 #
 #   many_gpus.sh OUT [PROBLEM...]      default problems: examples/*.py
 set -euo pipefail

@@ -23,6 +23,7 @@ class Registry:
 
     def __init__(self, kind: str, builtins: dict[str, str]) -> None:
         self.kind = kind
+        self._builtins = dict(builtins)
         self._targets = dict(builtins)
         self._objects: dict[str, Any] = {}
 
@@ -35,9 +36,11 @@ class Registry:
             self._objects[name] = target
 
     def remove(self, name: str) -> None:
-        """Forget ``name``, if it was added by :meth:`add`."""
+        """Forget what :meth:`add` put under ``name``; a built-in one is back."""
         self._targets.pop(name, None)
         self._objects.pop(name, None)
+        if name in self._builtins:
+            self._targets[name] = self._builtins[name]
 
     def names(self) -> list[str]:
         """All known names, sorted."""

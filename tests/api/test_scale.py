@@ -47,7 +47,7 @@ def simulated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]
     monkeypatch.setattr("kernelpro.api.scale.write_results", lambda result: None)
     PROPOSERS.add("playbook", SimulatedWriter)
     yield
-    PROPOSERS.add("playbook", "kernelpro.proposers.playbook:PlaybookWriter")
+    PROPOSERS.remove("playbook")
 
 
 def run(command: str) -> dict[str, object]:

@@ -90,6 +90,7 @@ def test_measured_peaks_are_below_the_specification(tmp_path: Path) -> None:
         assert 0.3 < rate / nominal[name] < 1.05, (name, rate, nominal[name])
     assert peaks.cache_gb_s is not None and peaks.cache_gb_s > peaks.copy_gb_s
     assert peaks.launch_us is not None and 0.5 < peaks.launch_us < 50
+    assert peaks.event_overhead_us is not None and 0 <= peaks.event_overhead_us < 10
 
 
 @pytest.mark.gpu

@@ -123,7 +123,7 @@ def _controls(problem: Problem, device: Device) -> tuple[dict[str, list[str]], d
     from kernelpro.evaluation.controls import insensitive
     from kernelpro.evaluation.expectation import Drawer
     from kernelpro.evaluation.parameters import jittered
-    from kernelpro.evaluation.referee import prepare
+    from kernelpro.evaluation.prepare import prepare
     from kernelpro.evaluation.reference import seeded
 
     reference, traits, _ = prepare(

@@ -122,7 +122,7 @@ class Performer:
         if problem.precision == "strict" and not compiled:
             return None
         return versus(
-            problem, source, started.device, config,
+            problem, source, started.device, config, peaks=started.peaks,
             cache_root=self._cache_root, with_compiled=compiled,
         )  # fmt: skip
 

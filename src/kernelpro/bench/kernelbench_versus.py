@@ -21,15 +21,15 @@ from kernelpro.bench.kernelbench_record import Versus
 from kernelpro.evaluation.compare import contract_violation
 from kernelpro.evaluation.expectation import Drawer
 from kernelpro.evaluation.parameters import match_state
-from kernelpro.evaluation.referee import prepare
+from kernelpro.evaluation.prepare import prepare
 from kernelpro.evaluation.reference import Reference
 from kernelpro.evaluation.statistics import Estimate
 from kernelpro.evaluation.structure import Flat, to_tensor
 from kernelpro.evaluation.subjects import Subjects
-from kernelpro.evaluation.timing import HOST_TIMER, Match, Plan, Side, SideFailed
+from kernelpro.evaluation.timing import Match, Plan, Side, SideFailed
 from kernelpro.isolation.base import Subject, SubjectFailure
 from kernelpro.schema.config import EvaluationConfig
-from kernelpro.schema.hardware import Device
+from kernelpro.schema.hardware import Device, Peaks
 from kernelpro.schema.problem import Problem
 from kernelpro.text import content_hash
 
@@ -43,7 +43,7 @@ EAGER, STRICT, COMPILE, CANDIDATE = "eager", "strict_eager", "compile", "candida
 
 def versus(
     problem: Problem, source: str | None, device: Device, config: EvaluationConfig, *,
-    cache_root: Path, with_compiled: bool,
+    peaks: Peaks | None, cache_root: Path, with_compiled: bool,
 ) -> Versus:  # fmt: skip
     """Play the match. ``source``: the winner, or None where eager is handed back.
 
@@ -51,7 +51,7 @@ def versus(
     the reference itself does not run.
     """
     with ExitStack() as stack:
-        table = _Table(problem, source, device, config, cache_root, stack)
+        table = _Table(problem, source, device, peaks, config, cache_root, stack)
         if problem.precision != "strict":
             table.seat(STRICT)
         if with_compiled:
@@ -65,8 +65,8 @@ class _Table:
     """The sides of one match and what their answers were held against."""
 
     def __init__(
-        self, problem: Problem, source: str | None, device: Device, config: EvaluationConfig,
-        cache_root: Path, stack: ExitStack,
+        self, problem: Problem, source: str | None, device: Device, peaks: Peaks | None,
+        config: EvaluationConfig, cache_root: Path, stack: ExitStack,
     ) -> None:  # fmt: skip
         self.seed = secrets.randbits(62)
         self._rng = random.Random(self.seed)
@@ -81,7 +81,7 @@ class _Table:
         strict = copy.copy(reference)
         strict.problem = dataclasses.replace(problem, precision="strict")
         self._strict_subjects = self._for(strict)
-        self._timer = HOST_TIMER if device.kind == "cpu" else "cuda_event"
+        self._peaks = peaks
         self._inputs: dict[int, list[Any]] = {}
         self._expected: dict[int, Flat] = {}
         self._checked, self._worst = 0, 0.0
@@ -110,8 +110,12 @@ class _Table:
         except SubjectFailure as failure:
             self._leave_out(name, failure)
             return
+        self.sides.append(self._side(name, subject))
+
+    def _side(self, name: str, subject: Subject) -> Side:
+        """A side of which nothing is measured yet."""
         fresh = self._drawer.traits.mutates_inputs
-        self.sides.append(Side(name=name, subject=subject, timer=self._timer, always_fresh=fresh))
+        return Side.on(self._device, self._peaks, name=name, subject=subject, always_fresh=fresh)
 
     def _start(self, name: str) -> Subject:
         if name == CANDIDATE:
@@ -130,8 +134,9 @@ class _Table:
         plan = Plan.from_config(self._config, full=True)
         while len(self.sides) > 1:
             match = Match(
-                [_unplayed(side) for side in self.sides], plan, refill=self._refill,
-                verify=self._verify, rng=self._rng, bytes_per_call=self._drawer.bytes_per_call(),
+                [self._side(side.name, side.subject) for side in self.sides], plan,
+                refill=self._refill, verify=self._verify, rng=self._rng,
+                bytes_per_call=self._drawer.bytes_per_call(),
             )  # fmt: skip
             try:
                 match.play()
@@ -202,10 +207,3 @@ def tolerance_used(actual: torch.Tensor, eager: torch.Tensor) -> float:
     share = (got - want).abs() / (PAPER_ATOL + PAPER_RTOL * want.abs())
     share = torch.where(same, torch.zeros_like(share), share)
     return float(torch.where(share.isnan(), torch.full_like(share, torch.inf), share).max())
-
-
-def _unplayed(side: Side) -> Side:
-    """A side with the same process and no measurements: a match is played from its beginning."""
-    return Side(
-        name=side.name, subject=side.subject, timer=side.timer, always_fresh=side.always_fresh
-    )

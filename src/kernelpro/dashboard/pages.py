@@ -259,6 +259,8 @@ def peaks_page(peaks: Peaks) -> RenderableType:
         table.add_row(name, format_si(rate, "FLOP/s"))
     if peaks.launch_us is not None:
         table.add_row("launch", format_us(peaks.launch_us))
+    if peaks.event_overhead_us is not None:
+        table.add_row("taken off events", format_us(peaks.event_overhead_us))
     return Group(table, Text(f"{peaks.source} {peaks.measured_at or ''}".strip(), style=QUIET))
 
 

@@ -78,7 +78,7 @@ def utilisation_page(used: UtilisationView) -> RenderableType:
     table = grid("device", "on", "model", "evaluations", "busy", "share", right=(3, 4, 5))
     for device in used.devices:
         table.add_row(
-            device.device, safe(device.host), safe(device.model), str(device.evaluations),
+            safe(device.label), safe(device.host), safe(device.model), str(device.evaluations),
             clock(device.busy_s), _percent(device.busy_share),
         )  # fmt: skip
     facts = [

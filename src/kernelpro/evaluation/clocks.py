@@ -16,7 +16,7 @@ import numpy as np
 
 from kernelpro.evaluation.floor import Floor
 from kernelpro.evaluation.integrity import Findings
-from kernelpro.evaluation.side import HOST_TIMER, Side, microseconds, settle
+from kernelpro.evaluation.side import HOST_TIMER, Side, settle
 from kernelpro.isolation.base import Block, Call
 from kernelpro.text import format_us
 
@@ -127,7 +127,7 @@ def _probe_new(side: Side, baseline: Side, rewrite: Rewrite) -> tuple[Pair, Pair
     for one in (side, baseline):
         warm, new = [one.call(1)] * 2, one.call(0)
         block = one.subject.run([*warm, new, *[new] * FEWEST])
-        times = [microseconds(sample) for sample in block.samples]
+        times = [one.time_us(sample) for sample in block.samples]
         pairs.append((times[2], min(times[3:])))
     return pairs[0], pairs[1]
 
@@ -137,10 +137,10 @@ def _probe_single(side: Side, baseline: Side, rewrite: Rewrite) -> tuple[Pair, P
     usual = []
     for one in (side, baseline):
         block = one.subject.run([one.call(1)] * (1 + FEWEST))
-        usual.append(min(microseconds(sample) for sample in block.samples[1:]))
+        usual.append(min(one.time_us(sample) for sample in block.samples[1:]))
     # Nothing of the new values is there before the call that is on its own.
     rewrite(0)
-    single = [microseconds(one.subject.run([one.call(0)]).samples[0]) for one in (side, baseline)]
+    single = [one.time_us(one.subject.run([one.call(0)]).samples[0]) for one in (side, baseline)]
     return (single[0], usual[0]), (single[1], usual[1])
 
 

@@ -34,6 +34,7 @@ CHECKS = {
     "hidden_streams": "no work ran on streams that the timed one does not see",
     "persisting_l2": "no part of the L2 cache is set aside when a call is timed",
     "baseline_steady": "the baseline was as quick as in other evaluations of the session",
+    "device_memory": "a finalist's kernels touch nothing that was not allocated",
     "library_calls": "how much of a call is spent in torch's own operators",
 }
 """Id -> what passing means. Ids are part of the record: they may be added, never renamed."""

@@ -85,20 +85,16 @@ class Measurement:
                     raise baseline_error(ended.failure) from None
 
     def _play(self, cases: Sequence[Case], plan: Plan) -> None:
-        timer = timing.HOST_TIMER if self._device.kind == "cpu" else "cuda_event"
-        fresh = self._drawer.traits.mutates_inputs
-        eager = Side(name=EAGER, subject=self._baselines.eager(), timer=timer, always_fresh=fresh)
+        eager = self._side(name=EAGER, subject=self._baselines.eager())
         sides = [eager]
         self._cases.clear()
         for number, case in enumerate(cases):
             if case.subject is None:
                 raise MachineError("a case without a process was to be timed")
-            case.side = Side(
-                name=f"candidate{number}", subject=case.subject, timer=timer, always_fresh=fresh
-            )
+            case.side = self._side(name=f"candidate{number}", subject=case.subject)
             self._cases[case.side.name] = case
             sides.append(case.side)
-        compiled = self._compiled(timer)
+        compiled = self._compiled()
         sides += [compiled] if compiled is not None else []
         match = Match(
             sides,
@@ -140,15 +136,16 @@ class Measurement:
         else:
             findings.passed("baseline_steady", told)
 
-    def _compiled(self, timer: str) -> Side | None:
+    def _side(self, **given: Any) -> Side:
+        fresh = self._drawer.traits.mutates_inputs
+        return Side.on(self._device, self._peaks, always_fresh=fresh, **given)
+
+    def _compiled(self) -> Side | None:
         """The compiled baseline's side, if it is wanted and can be had."""
         subject = self._baselines.compiled() if self._with_compiled else None
         if subject is None:
             return None
-        fresh = self._drawer.traits.mutates_inputs
-        return Side(
-            name=COMPILE, subject=subject, timer=timer, always_fresh=fresh, decides=False
-        )  # fmt: skip
+        return self._side(name=COMPILE, subject=subject, decides=False)
 
     def _conclude(self, case: Case, match: Match, eager: Side) -> None:
         examination, side = case.examination, case.side

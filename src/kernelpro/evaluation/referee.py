@@ -21,18 +21,20 @@ from kernelpro.build.checks import check_source
 from kernelpro.energy.meter import FAST, Comparison, EnergyPlan
 from kernelpro.energy.trace import Trace
 from kernelpro.errors import UserError
-from kernelpro.evaluation import controls, energy, environment, record
+from kernelpro.evaluation import controls, energy, environment, record, sanitizer
 from kernelpro.evaluation.baselines import EAGER, Baselines
 from kernelpro.evaluation.examination import Examination, Tally
 from kernelpro.evaluation.expectation import Drawer
 from kernelpro.evaluation.measurement import Measurement
 from kernelpro.evaluation.parameters import jittered, match_state
+from kernelpro.evaluation.prepare import prepare
 from kernelpro.evaluation.record import Case
-from kernelpro.evaluation.reference import Reference, Traits, all_finite, seeded
+from kernelpro.evaluation.reference import all_finite, seeded
 from kernelpro.evaluation.second_look import Unrepeatable
 from kernelpro.evaluation.subjects import Subjects
 from kernelpro.evaluation.timing import Plan
 from kernelpro.isolation.base import SubjectFailure
+from kernelpro.schema.codec import to_jsonable
 from kernelpro.schema.config import EvaluationConfig
 from kernelpro.schema.hardware import Device, Peaks
 from kernelpro.schema.outcome import Outcome, Stage, Status
@@ -148,6 +150,7 @@ class Referee:
             self._observe_energy(cases)
             for case in cases:
                 self._audit(case)
+            self._sanitize(cases)
             return [self._outcome(case) for case in cases]
         finally:
             for case in cases:
@@ -243,6 +246,13 @@ class Referee:
                     case.failure = failure
                 else:
                     examination.findings.unknown("library_calls", failure.message[:300])
+
+    def _sanitize(self, cases: Sequence[Case]) -> None:
+        """A GPU's finalists under compute-sanitizer."""
+        if self.device.kind == "cuda":
+            job = {"problem": to_jsonable(self.problem), "device": self.device.id,
+                   "sandbox": self.config.sandbox}  # fmt: skip
+            sanitizer.examine(cases, job, [self.build_root(c.source_hash) for c in cases])
 
     def _measure(self, cases: Sequence[Case], *, again: bool = False) -> None:
         """One match of all cases that are still standing.
@@ -373,27 +383,3 @@ class Referee:
         sandbox = case.loaded.active_sandbox if case.loaded is not None else ()
         facts = environment.describe(self.device, threads=self.threads, sandbox=sandbox)
         return record.outcome(case, baselines=baselines, environment=facts)
-
-
-def prepare(
-    problem: Problem, device: str, *, construction_seed: int | None, draw_on: str
-) -> tuple[Reference, Traits, list[str]]:
-    """The reference, what it does, and remarks. ``UserError`` if its answers stay random."""
-    seed = secrets.randbits(31) if construction_seed is None else construction_seed
-    reference = Reference(problem, device, construction_seed=seed, draw_on=draw_on)
-    inputs = reference.draw(secrets.randbits(62))
-    traits = reference.traits(inputs)
-    if not traits.stochastic:
-        return reference, traits, []
-    reference.use_evaluation_mode()
-    traits = reference.traits(inputs)
-    if traits.stochastic:
-        raise UserError(
-            f"{problem.origin or problem.name}: the reference gives another answer on every call, "
-            "in eval() mode too; no answer can be checked. Draw its randomness in get_inputs()."
-        )
-    return (
-        reference,
-        traits,
-        ["the reference is random in training mode (dropout): both sides run in eval() mode"],
-    )

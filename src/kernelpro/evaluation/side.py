@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -13,6 +14,7 @@ from kernelpro.evaluation import statistics
 from kernelpro.evaluation.statistics import Samples
 from kernelpro.isolation import proctree
 from kernelpro.isolation.base import Block, Call, Sample, Subject, SubjectFailure
+from kernelpro.schema.hardware import Device, Peaks
 from kernelpro.schema.outcome import Latency
 
 HOST_TIMER = "monotonic"
@@ -33,6 +35,8 @@ class Side:
     name: str
     subject: Subject
     timer: str = HOST_TIMER
+    event_overhead_us: float = 0.0
+    """What events say beyond the kernels between them, taken off (``Peaks.event_overhead_us``)."""
     always_fresh: bool = False
     """Every call gets a copy of its inputs: for problems that change them in place."""
     decides: bool = True
@@ -63,6 +67,20 @@ class Side:
     """... which took this long. None = not known."""
     answers: dict[int, tuple[int | None, ...]] = field(default_factory=dict)
     """Slot -> digests of the first answer to its present values."""
+
+    @classmethod
+    def on(cls, device: Device, peaks: Peaks | None, **given: Any) -> Side:
+        """A side that is timed as this device's kind is; ``given``: the other fields."""
+        if device.kind == "cpu":
+            return cls(**given)
+        overhead_us = (peaks.event_overhead_us if peaks is not None else None) or 0.0
+        return cls(timer="cuda_event", event_overhead_us=overhead_us, **given)
+
+    def time_us(self, sample: Sample) -> float:
+        """The time that counts: the device's where there is one, else the host's."""
+        if sample.device_us is None:
+            return max(LEAST_US, sample.host_us)
+        return max(LEAST_US, sample.device_us - self.event_overhead_us)
 
     def odd_answers(self, calls: Sequence[Call], block: Block) -> list[int]:
         """Calls of ``block`` whose answer is not, bit for bit, the first to the same values."""
@@ -133,8 +151,3 @@ def settle(sides: Sequence[Side]) -> None:
         # Unknown counts as at work.
         works = any(side.subject.at_work() is not False for side in sides)
         idle = 0 if works or proctree.others_at_work() else idle + 1
-
-
-def microseconds(sample: Sample) -> float:
-    """The time that counts: the device's where there is one, else the host's."""
-    return max(LEAST_US, sample.host_us if sample.device_us is None else sample.device_us)

@@ -31,7 +31,6 @@ from kernelpro.evaluation.side import (
 )
 from kernelpro.evaluation.side import (
     attributed,
-    microseconds,
     settle,
 )
 from kernelpro.evaluation.statistics import Estimate, Samples
@@ -222,7 +221,7 @@ class Match:
             calls = [side.call(self._rng.randrange(SLOTS)) for _ in range(count)]
             block = side.subject.run(calls)
             self._look(side, calls, block)
-            values = [microseconds(sample) for sample in block.samples]
+            values = [side.time_us(sample) for sample in block.samples]
             quickest = min(quickest, *values)
             side.slowest_warm_us = max(side.slowest_warm_us, *values)
             medians.append(float(np.median(values)))
@@ -247,7 +246,7 @@ class Match:
             settle(self.sides)
             with self._others_resting(side), attributed(side):
                 block = side.subject.run(calls)
-            values = np.array([microseconds(s) for s in block.samples])
+            values = np.array([side.time_us(s) for s in block.samples])
             side.rounds.append(values)
             side.blocks.append(block)
             side.beyond_events += [
@@ -281,7 +280,7 @@ class Match:
         for side in self.sides:
             with attributed(side):
                 block = side.subject.run([side.call(slot)])
-            side.lone.append(microseconds(block.samples[0]))
+            side.lone.append(side.time_us(block.samples[0]))
             side.blocks.append(block)
             with attributed(side):
                 self._look(side, [side.call(slot)], block)

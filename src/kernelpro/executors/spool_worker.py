@@ -62,8 +62,11 @@ def serve(
     ``MachineError`` if the device does not work. Ctrl-C gives the job in hand back and ends.
     """
     folder = SpoolFolder(spool, results=results)
-    if options is None or not options.drain:
-        folder.create()  # workers may come before their controller
+    if options is not None and options.drain:
+        folder.settings()
+    # Workers may come before their controller; and empty folders are lost where a spool is carried
+    # as a list of files.
+    folder.create()
     lease_s = float(folder.settings()["lease_s"])
     name = name or f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(2)}"
     place = place_of(probe(_only_device(device)), executor=executor, worker=name)

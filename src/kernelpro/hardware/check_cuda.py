@@ -117,6 +117,12 @@ def nsys() -> Check:
     return _program("nsys", "install Nsight Systems", "system timelines (torch's profiler stays)")
 
 
+def compute_sanitizer() -> Check:
+    """compute-sanitizer is there."""
+    return _program("compute-sanitizer", "install the CUDA toolkit's compute-sanitizer",
+                    "stray memory accesses of a run's finalists")  # fmt: skip
+
+
 def _program(name: str, remedy: str, needed_for: str) -> Check:
     path = nvcc.find_cuda_program(name)
     if path is None:
@@ -195,5 +201,5 @@ def cutlass() -> Check:
 
 CHECKS: list[Callable[[], Check]] = [
     driver, torch_cuda, nvcc_compiler, nvrtc_compiler, ncu, ncu_counters, nsys, cupti, cuobjdump,
-    nvdisasm, nvml, cutlass,
+    nvdisasm, compute_sanitizer, nvml, cutlass,
 ]  # fmt: skip

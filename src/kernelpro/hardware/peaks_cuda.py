@@ -7,6 +7,7 @@ library matmul, the best that is installed. Best of several repeats; no setting 
 from __future__ import annotations
 
 import datetime
+import statistics
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -28,6 +29,10 @@ CHAINS = 8
 FMA_ROUNDS = 4096
 LAUNCHES = 2000
 CACHE_PASSES = 64
+HOLD_CYCLES = 400_000
+"""Some 200 us: what is issued meanwhile is queued, so that events wait for no host."""
+OVERHEAD_ELEMENTS = 1 << 22
+"""Of the kernel between two events: about 10 us, from L2."""
 
 
 def measure(device: Device) -> Peaks:
@@ -48,11 +53,13 @@ def measure(device: Device) -> Peaks:
             }
             cache, cache_bytes = _cache(torch, module, device)
             launch_us = _launch_us(torch, module)
+            overhead_us, overhead_how = _event_overhead_us(torch)
     except RuntimeError as error:  # torch's, and inline's build and driver errors
         raise MachineError(f"The peaks of {device.id} cannot be measured: {error}") from error
     state = read_state(device.uuid)
     return Peaks(
         copy_gb_s=copy, flops=flops, source="measured", cache_gb_s=cache, launch_us=launch_us,
+        event_overhead_us=overhead_us,
         measured_at=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         conditions={
             "copy": f"two buffers of {copy_bytes >> 20} MiB, {how}, best of {REPEATS}",
@@ -60,6 +67,7 @@ def measure(device: Device) -> Peaks:
             f"random data, best of {REPEATS}",
             "cache": f"{cache_bytes >> 20} MiB read and {cache_bytes >> 20} MiB written in L2",
             "launch": f"{LAUNCHES} empty kernels back to back",
+            "event overhead": overhead_how,
             "clock": f"SM {state.sm_clock_mhz} MHz at the end of the measurement",
         },
     )  # fmt: skip
@@ -159,3 +167,38 @@ def _launch_us(torch: Any, module: inline.CudaModule) -> float:
             launch()
 
     return _best_ms(torch, row, repeats=3) * 1e3 / LAUNCHES
+
+
+def _event_overhead_us(torch: Any) -> tuple[float | None, str]:
+    """What two events say of one kernel beyond CUPTI's time of it, and how that was found.
+
+    The events stand behind work that holds the stream, as in the timing of candidates. Nothing is
+    taken off where CUPTI gives no times (None) or more than the events.
+    """
+    from torch.autograd.profiler import profile
+
+    x = torch.rand(OVERHEAD_ELEMENTS, device="cuda")
+    out = torch.empty_like(x)
+    first, last = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+
+    def events_us() -> float:
+        torch.cuda._sleep(HOLD_CYCLES)
+        first.record()
+        torch.neg(x, out=out)
+        last.record()
+        torch.cuda.synchronize()
+        return float(first.elapsed_time(last)) * 1e3
+
+    seen = statistics.median(events_us() for _ in range(3 * REPEATS))
+    with profile(use_device="cuda", use_kineto=True) as recorded:
+        for _ in range(REPEATS):
+            events_us()
+    kernels = [
+        float(event.time_range.elapsed_us())
+        for event in recorded.function_events
+        if "CUDA" in str(event.device_type) and "neg" in event.name
+    ]
+    if not kernels:
+        return None, "CUPTI gave no times of kernels"
+    told = statistics.median(kernels)
+    return max(0.0, seen - told), f"{seen:.2f} us by events, {told:.2f} us by CUPTI"

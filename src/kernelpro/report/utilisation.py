@@ -58,7 +58,7 @@ def share_bar(share: float | None) -> Markup:
 
 
 def _device(device: DeviceUse) -> str:
-    return f"{device.device} on {device.host}, {device.model}"
+    return f"{device.label} on {device.host}, {device.model}"
 
 
 def _calls_alone(used: UtilisationView) -> Child:

@@ -55,6 +55,9 @@ class Peaks:
     """Bandwidth of a copy that stays in the last-level or L2 cache."""
     launch_us: float | None = None
     """Cost of launching an empty kernel (GPU) or parallel region (CPU), in microseconds."""
+    event_overhead_us: float | None = None
+    """What a pair of CUDA events says beyond the time that CUPTI gives the one kernel between them,
+    in microseconds (GPU)."""
     measured_at: str | None = None
     """ISO date and time of the measurement."""
     conditions: dict[str, str] = field(default_factory=dict)

@@ -76,6 +76,11 @@ class DeviceUse(NamedTuple):
     busy_share: float | None
     """Of the time worked on the runs, 0..1; None if that is not known."""
 
+    @property
+    def label(self) -> str:
+        """Its name; of a GPU with its UUID's beginning, since each worker calls its own cuda:0."""
+        return f"{self.device} {self.uuid[:12]}" if self.device.startswith("cuda") else self.device
+
 
 class UtilisationView(NamedTuple):
     """The whole."""

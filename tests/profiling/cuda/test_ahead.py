@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
+from kernelpro.isolation.one_call import _wait_for
 from kernelpro.profiling.cuda.ahead import Profiler, Program
 from kernelpro.profiling.cuda.ncu_run import Captured
-from kernelpro.profiling.cuda.target import _wait_for
 
 Stand = Callable[[str], Path]
 JOB = {"problem": {}, "device": "cuda:0", "sandbox": "off"}
@@ -64,7 +64,7 @@ def test_other_metrics_need_another_program(ncu: Stand, profiler: Profiler) -> N
     count(profiler, program, "x")
     old = waiting(profiler)
     assert "['y']" in count(profiler, program, "y").output
-    assert not old.alive and not old._scratch.exists()
+    assert not old.alive and not old._job.scratch.exists()
 
 
 def test_a_program_that_died_while_waiting_is_replaced(ncu: Stand, profiler: Profiler) -> None:
@@ -96,7 +96,7 @@ def test_closing_ends_what_waits_and_leaves_no_folder(ncu: Stand) -> None:
     profiler.prepare(ncu(WAIT), ["x"])
     last = waiting(profiler)
     profiler.close()
-    assert not last.alive and not last._scratch.exists()
+    assert not last.alive and not last._job.scratch.exists()
 
 
 def test_an_absent_ncu_is_missing_evidence(tmp_path: Path, profiler: Profiler) -> None:

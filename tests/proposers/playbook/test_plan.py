@@ -115,6 +115,17 @@ def test_unused_operators_vanish() -> None:
     assert [n.op for n in kernel.nodes if n.kind == "compute"] == ["neg"]
 
 
+def test_the_exporters_assertions_force_nothing_into_memory() -> None:
+    plan = make_plan(_graph([
+        _node("a", "aten.mul.Tensor", _ref("x"), 2, shape=(6,)),
+        GraphNode(name="check", op="aten._assert_tensor_metadata.default",
+                  args=(_ref("a"), None, None, {"dtype": "float32"}), kwargs={}, outputs=()),
+        _node("y", "aten.relu.default", _ref("a"), shape=(6,)),
+    ], "y", x=(6,)))  # fmt: skip
+    (kernel,) = plan.steps
+    assert kernel.writes() == ("y",)
+
+
 def test_single_grouping_keeps_operators_apart() -> None:
     nodes = [
         _node("a", "aten.exp.default", _ref("x"), shape=(4,)),

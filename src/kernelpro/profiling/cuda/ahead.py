@@ -7,22 +7,18 @@ done, imports, and waits for its job without touching the GPU; it ends with this
 from __future__ import annotations
 
 import atexit
-import json
 import os
-import sys
 import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from kernelpro.isolation.scratch import INHERITED, job_environment, make_scratch, remove_scratch
+from kernelpro.isolation.one_call import RANGE
+from kernelpro.isolation.one_call_job import OneCallJob
 from kernelpro.profiling.cuda.ncu_run import TIMEOUT_S, Captured, Run, Selection, with_known_metrics
-from kernelpro.profiling.cuda.target import RANGE
 
 LAUNCHES = 24
 """Kernel launches profiled with counters; a call with more is described by its timeline."""
-_HOME = Path(__file__).parents[3]
-"""Folder that holds the package ``kernelpro``, for the profiled program's import path."""
 
 
 class Program:
@@ -31,19 +27,12 @@ class Program:
     def __init__(self, ncu: Path, metrics: Sequence[str]) -> None:
         """Start it; it waits for :meth:`profile`. ``OSError`` if ``ncu`` cannot be."""
         self.key = (ncu, tuple(metrics))
-        self._scratch = make_scratch()
-        kept = {name: os.environ[name] for name in (*INHERITED, "CUDA_VISIBLE_DEVICES")
-                if name in os.environ}  # fmt: skip
-        # What depends on the build folder is set when the job is known.
-        environment = {**kept, **job_environment(self._scratch, self._scratch),
-                       "PYTHONPATH": str(_HOME)}  # fmt: skip
-        target = [sys.executable, "-m", "kernelpro.profiling.cuda.target",
-                  str(self._scratch / "job.json"), str(os.getpid())]  # fmt: skip
+        self._job = OneCallJob()
         selection = Selection(nvtx_range=RANGE, count=LAUNCHES)
         try:
-            self._run = Run(ncu, target, metrics, selection, environment)
+            self._run = Run(ncu, self._job.command, metrics, selection, self._job.environment)
         except OSError:
-            remove_scratch(self._scratch)
+            self._job.remove()
             raise
 
     @property
@@ -55,25 +44,16 @@ class Program:
         self, source: str, build_root: Path, job: Mapping[str, Any], *, timeout_s: float
     ) -> tuple[Captured, str]:
         """Give it the candidate and wait for its end: what was captured, and ncu's table."""
-        (self._scratch / "candidate.py").write_text(source, encoding="utf-8")
-        body = {
-            **job,
-            "scratch": str(self._scratch),
-            "build_root": str(build_root),
-            "environment": job_environment(self._scratch, build_root),
-        }
-        draft = self._scratch / "job.tmp"
-        draft.write_text(json.dumps(body), encoding="utf-8")
-        draft.rename(self._scratch / "job.json")
+        self._job.give(source, build_root, job)
         try:
             return self._run.finish(timeout_s)
         finally:
-            remove_scratch(self._scratch)
+            self._job.remove()
 
     def close(self) -> None:
         """End it without a job."""
         self._run.kill()
-        remove_scratch(self._scratch)
+        self._job.remove()
 
 
 class Profiler:

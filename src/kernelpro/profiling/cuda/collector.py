@@ -20,6 +20,7 @@ from kernelpro.diagnosis.analytic import floor
 from kernelpro.errors import KernelproError, MachineError, UserError
 from kernelpro.isolation.base import Call, Limits, SubjectFailure, SubjectJob
 from kernelpro.isolation.mail import room
+from kernelpro.isolation.one_call import SEED
 from kernelpro.problems.instantiate import ProblemModule
 from kernelpro.profiling.base import Subject
 from kernelpro.profiling.cuda import timeline
@@ -28,7 +29,6 @@ from kernelpro.profiling.cuda.ncu_metrics import STAGE1, STAGE2, stage2
 from kernelpro.profiling.cuda.ncu_run import Captured, find_ncu
 from kernelpro.profiling.cuda.report import attach, from_ncu
 from kernelpro.profiling.cuda.sass import SassFunction, disassemble, find_disassembler
-from kernelpro.profiling.cuda.target import SEED
 from kernelpro.schema.build import Artifact, KernelResources
 from kernelpro.schema.codec import to_jsonable
 from kernelpro.schema.outcome import Outcome

@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from kernelpro.proposers.playbook import replay
 from kernelpro.proposers.playbook.plan.axes import contiguous
 from kernelpro.proposers.playbook.plan.ir import AtenCall, Buffer, Plan
 from kernelpro.schema.problem import Problem
@@ -23,6 +24,8 @@ class Body:
     """Expression over tensor ``t`` that must hold for every input."""
     before: tuple[str, ...] = ()
     """Python lines at the start of the native path."""
+    replay: bool = False
+    """Record the native path as a CUDA graph and replay it."""
 
 
 def candidate_source(
@@ -33,10 +36,15 @@ def candidate_source(
     parts = [problem.source.rstrip(), "", "", "# ---- written by the kernelpro playbook ----", ""]
     parts += ["import torch as _torch", "", "from kernelpro import inline as _inline", ""]
     parts += [body.setup for body in bodies if body.setup]
+    if any(body.replay for body in bodies):
+        parts += ["", replay.HELPERS]
     parts += ["", f"class ModelNew({reference}):", f'    """{_quoted(note)}"""', ""]
-    parts += _dispatch(len(plans))
+    parts += _dispatch(bodies)
     for number, (plan, body) in enumerate(zip(plans, bodies, strict=True)):
         parts += ["", *_fits(number, plan, body), "", *_native(number, plan, body)]
+        if body.replay:
+            tensors = len(plan.inputs) - len(plan.scalars)
+            parts += ["", *replay.method(number, tensors)]
     return "\n".join(parts) + "\n"
 
 
@@ -44,13 +52,14 @@ def _quoted(text: str) -> str:
     return text.replace("\\", "\\\\").replace('"""', "'''")
 
 
-def _dispatch(count: int) -> list[str]:
+def _dispatch(bodies: Sequence[Body]) -> list[str]:
     lines = ["    def forward(self, *args, **kwargs):", "        if not kwargs:"]
-    for number in range(count):
+    for number, body in enumerate(bodies):
+        method = "_replayed" if body.replay else "_native"
         lines += [
             f"            given = self._fits_{number}(args)",
             "            if given is not None:",
-            f"                return self._native_{number}(*given)",
+            f"                return self.{method}_{number}(*given)",
         ]
     return [*lines, "        return super().forward(*args, **kwargs)"]
 

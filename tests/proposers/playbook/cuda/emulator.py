@@ -1,7 +1,8 @@
 """Runs generated CUDA on the CPU, a thread for each CUDA thread: right or wrong, never fast.
 
-Enough of the language for the playbook's kernels without tensor cores: barriers, shared memory,
-warp shuffles and packed accesses. It finds wrong indices and wrong arithmetic; races it cannot.
+Enough of the language for the playbook's kernels except those in half precision: barriers, shared
+memory, warp shuffles, packed accesses, asynchronous copies, and TF32 products, whose sums are
+truncated as tensor cores do. It finds wrong indices and wrong arithmetic; races it cannot.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ HEADER = r"""
 struct Dim { unsigned x, y, z; };
 struct uint4 { unsigned x, y, z, w; };
 struct uint2 { unsigned x, y; };
+struct float4 { float x, y, z, w; };
 static thread_local Dim threadIdx, blockIdx;
 static Dim gridDim, blockDim;
 static std::unique_ptr<std::barrier<>> meeting;
@@ -37,7 +39,7 @@ static std::uint64_t exchanged[1024];
 #define __restrict__ __restrict
 #define __launch_bounds__(...)
 #define __shared__ static
-#define __align__(n) alignas(n)
+#define __align__(n) __attribute__((aligned(n)))
 static void __syncthreads() { meeting->arrive_and_wait(); }
 template <class T> T shuffle(T value, int from) {
   std::memcpy(&exchanged[threadIdx.x], &value, sizeof(T));
@@ -71,6 +73,50 @@ static float rsqrtf(float x) { return 1.0f / std::sqrt(x); }
 static double rsqrt(double x) { return 1.0 / std::sqrt(x); }
 using std::min;
 using std::max;
+static float __fmul_rn(float a, float b) { return a * b; }
+static float __fsub_rn(float a, float b) { return a - b; }
+static float __fmaf_rn(float a, float b, float c) { return std::fma(a, b, c); }
+static unsigned __float_as_uint(float v) { return bits<unsigned>(v); }
+alignas(1024) static unsigned char dynamic_shared[232448];
+template <int Bytes> void copy_async(void* shared, const void* global, bool inside) {
+  std::memset(shared, 0, Bytes);
+  if (inside) std::memcpy(shared, global, Bytes);
+}
+static void commit_async() {}
+template <int Pending> void wait_async() {}
+static unsigned to_tf32(float v) { return (bits<unsigned>(v) + 0x1000u) & ~0x1fffu; }
+struct Warp { std::barrier<> meeting{32}; };
+static Warp warp_meeting[32];
+static void meet_warp() { warp_meeting[threadIdx.x / 32].meeting.arrive_and_wait(); }
+static const float* row_of[1024];
+static void load_words(float (&r)[4], const float* shared) {
+  const unsigned base = threadIdx.x & ~31u, lane = threadIdx.x & 31u;
+  row_of[threadIdx.x] = shared;
+  meet_warp();
+  for (int q = 0; q < 4; ++q) r[q] = row_of[base + q * 8 + lane / 4][lane % 4];
+  meet_warp();
+}
+static unsigned left_of[1024][4], right_of[1024][2];
+static float towards_zero(double v) {
+  const float nearest = float(v);
+  return std::fabs(double(nearest)) > std::fabs(v) ? std::nextafter(nearest, 0.0f) : nearest;
+}
+static void mma_tf32(float (&d)[4], const unsigned (&a)[4], const unsigned (&b)[2]) {
+  const unsigned base = threadIdx.x & ~31u, lane = threadIdx.x & 31u;
+  std::memcpy(left_of[threadIdx.x], a, sizeof a);
+  std::memcpy(right_of[threadIdx.x], b, sizeof b);
+  meet_warp();
+  for (unsigned q = 0; q < 4; ++q) {
+    double sum = d[q];
+    for (unsigned k = 0; k < 8; ++k) {
+      const unsigned x = left_of[base + lane / 4 * 4 + k % 4][q / 2 + k / 4 * 2];
+      const unsigned y = right_of[base + (lane % 4 * 2 + q % 2) * 4 + k % 4][k / 4];
+      sum += double(bits<float>(x & ~0x1fffu)) * bits<float>(y & ~0x1fffu);
+    }
+    d[q] = towards_zero(sum);
+  }
+  meet_warp();
+}
 """
 FOOTER = r"""
 static void run(const Dim& grid, const Dim& block, const std::function<void()>& kernel) {
@@ -99,6 +145,9 @@ CONVERSIONS = {
 }""",
 }
 """Functions of the prelude that are PTX, in C++."""
+REPLACED = ("copy_async", "commit_async", "wait_async", "to_tf32", "load_words", "mma_tf32",
+            "nan_max", "nan_min")  # fmt: skip
+"""Functions of PTX that the header above has instead, or the prelude itself in general form."""
 
 
 class EmulatedModule:
@@ -146,7 +195,12 @@ def _portable(source: str) -> str:
         source = re.sub(
             pattern, lambda m, a=argument, b=body: f"{m[1]}{a}) {b}", source, flags=re.S
         )
-    return source
+    for name in REPLACED:
+        head = rf"^(template <[^>\n]*> )?KP_INLINE \w+ {name}\([^{{]*\) \{{"
+        pattern = rf"{head}(.*\}}\n|\n(.*\n)*?\}}\n)"
+        source = re.sub(pattern, lambda m: "" if "asm" in m[0] else m[0], source, flags=re.M)
+    return re.sub(r"extern __shared__ \S+ ([\w ]+) shared\[\];",
+                  r"\1* shared = reinterpret_cast<\1*>(dynamic_shared);", source)  # fmt: skip
 
 
 def _entry(name: str, source: str) -> str:

@@ -18,7 +18,7 @@ from kernelpro.proposers.playbook.cuda.unit import cuda_body
 from kernelpro.proposers.playbook.plan.build import make_plan
 from kernelpro.proposers.playbook.plan.ir import AtenCall
 
-FEW = ("add_bias", "softmax_dim1", "argmax", "linear_tf32", "sum_all")
+FEW = ("add_bias", "softmax_dim1", "argmax", "linear_gelu", "linear_tf32", "sum_all")
 
 
 @pytest.mark.skipif(shutil.which("nvcc") is None, reason="needs nvcc to compile CUDA")
@@ -38,7 +38,7 @@ def test_compiles(case: Case, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     plan = make_plan(export_graphs(problem)[0])
     assert not all(isinstance(step, AtenCall) for step in plan.steps), plan.coverage.library
     knobs = CudaKnobs(matmul="simt")
-    tensor = "simt" if case.precision == "strict" else "tensor"
+    tensor = "split_tf32" if case.precision == "strict" else "tensor"
     for setting in (knobs, dataclasses.replace(knobs, lanes=1, split=3, matmul=tensor)):
         body = cuda_body(plan, setting, number=0, units=132, precision=problem.precision)
         scope: dict[str, object] = {}

@@ -17,6 +17,7 @@ from kernelpro.proposers.playbook.candidate import candidate_source
 from kernelpro.proposers.playbook.cuda.knobs import CudaKnobs
 from kernelpro.proposers.playbook.cuda.unit import cuda_body
 from kernelpro.proposers.playbook.plan.build import make_plan
+from kernelpro.proposers.playbook.recipes.cuda import SPLIT
 
 pytestmark = pytest.mark.gpu
 
@@ -24,6 +25,7 @@ DEFAULT = CudaKnobs()
 SETTINGS = {
     "default": DEFAULT,
     "own_product": dataclasses.replace(DEFAULT, matmul="simt"),
+    "split_tf32": dataclasses.replace(DEFAULT, **SPLIT),
     "tensor": dataclasses.replace(DEFAULT, matmul="tensor", tile_k=32),
     "unrolled": dataclasses.replace(DEFAULT, unroll=4, stream=True, blocks_per_unit=4),
     "narrow": dataclasses.replace(DEFAULT, lanes=1, register_words=0, row_threads=64, split=3),
@@ -42,6 +44,8 @@ def _module(source: str, name: str) -> types.ModuleType:
 def _tolerance(case: Case, setting: str) -> float:
     if case.precision == "half" or "half" in case.name or "bfloat" in case.name:
         return 3e-2
+    if setting == "split_tf32":
+        return 2e-6  # TF32 alone would be out by 1e-3
     return 3e-3 if case.precision == "tf32" else 2e-5 if setting != "fast" else 2e-4
 
 
@@ -52,7 +56,8 @@ def test_matches_torch(
 ) -> None:
     import torch
 
-    if setting == "own_product" and not any(w in case.name for w in ("linear", "matmul", "bmm")):
+    products = ("linear", "matmul", "bmm", "pointwise")
+    if setting in ("own_product", "split_tf32") and not any(w in case.name for w in products):
         pytest.skip("no matrix product: this setting changes nothing")
     monkeypatch.setenv("KERNELPRO_BUILD_DIR", str(tmp_path / "build"))
     # torch lets convolutions use TF32 unless told otherwise; the referee tells it.

@@ -25,6 +25,9 @@ INDEX_LIMIT = 2**31 - 1
 PACK_BYTES = 16
 """Widest access of one thread: one 128-bit transaction."""
 
+WORD_BYTES = 4
+"""What packs are sized for: float32 (and a bank of shared memory)."""
+
 
 class Body:
     """Emits statements of one kernel for packs of ``lanes`` elements."""
@@ -41,8 +44,12 @@ class Body:
         self.varies = kernel.varies()
         self.levels = kernel.levels()
         self.stages = kernel.stages()
-        self.cached: frozenset[int] = frozenset()
-        """Loads kept in registers across passes as ``raw<i>[chunk][v]``."""
+        self.fetched: frozenset[int] = frozenset()
+        """Loads already made for all chunks, into ``raw<i>[chunk][v]``."""
+        self.holding: frozenset[int] = frozenset()
+        """Element values kept in registers across passes, as ``h<i>[chunk][v]``."""
+        self.held: set[int] = set()
+        """Those of ``holding`` that are computed by now."""
         self.kept: set[int] = set()
         """Per-lane values that outlive their loop, in arrays ``k<i>[v]``."""
 
@@ -94,7 +101,8 @@ class Body:
         pending = [r for r in roots if self.levels[r] == level]
         while pending:
             node = pending.pop()
-            if node in wanted or self.kernel.nodes[node].kind == "reduce":
+            known = node in wanted or node in self.held
+            if known or self.kernel.nodes[node].kind == "reduce":
                 continue
             wanted.add(node)
             pending += [a for a in self.kernel.nodes[node].args if self.levels[a] == level]
@@ -112,7 +120,7 @@ class Body:
         lines: list[str] = []
         inside: list[str] = []
         for node in nodes:
-            if self.kernel.nodes[node].kind == "load" and node not in self.cached:
+            if self.kernel.nodes[node].kind == "load" and node not in self.fetched:
                 lines += self.load(node)
         for node in nodes:
             statement = f"const {self.type(node)} n{node} = {self.value(node)};"
@@ -123,6 +131,8 @@ class Body:
                     inside.append(f"k{node}[v] = n{node};")
             else:
                 lines.append(statement)
+            if node in self.holding:
+                (inside if self.per_lane(node) else lines).append(f"{self._place(node)} = n{node};")
         inside += finish
         if inside and self.lanes > 1:
             lines += ["#pragma unroll", f"for (int v = 0; v < {self.lanes}; ++v) {{"]
@@ -146,7 +156,7 @@ class Body:
             read = f"{inside} ? {read} : static_cast<{kind}>(0)" if inside else read
             return [f"{declare}{name} = {read};"]
         lines = [] if target else [f"{kind} {name}[{self.lanes}];"]
-        stream = "true" if self.stream else "false"
+        stream = "true" if self.stream and read_once(self.kernel, access) else "false"
         if access.strides[self.inner] == 1:
             lines.append(
                 f"load_pack<{kind}, {self.lanes}, {stream}>"
@@ -175,7 +185,7 @@ class Body:
 
     def raw(self, node: int) -> str:
         """Where the raw element of a load is, at the current lane and chunk."""
-        chunk = "[chunk]" if node in self.cached else ""
+        chunk = "[chunk]" if node in self.fetched else ""
         return f"raw{node}{chunk}{'[v]' if self.per_lane(node) else ''}"
 
     def value(self, node: int) -> str:
@@ -197,7 +207,13 @@ class Body:
 
     def name(self, node: int) -> str:
         """The variable that holds a node's value."""
+        if node in self.held:
+            return self._place(node)
         return f"k{node}[v]" if node in self.kept else f"n{node}"
+
+    def _place(self, node: int) -> str:
+        """Where a held value is, at the current lane and chunk."""
+        return f"h{node}[chunk]{'[v]' if self.per_lane(node) else ''}"
 
     def stores(self, stores: Sequence[Store]) -> tuple[list[str], list[str], list[str]]:
         """(before, per lane, after) statements that write ``stores`` packed where possible."""
@@ -255,10 +271,19 @@ def coordinates(
     return lines
 
 
-def choose_lanes(kernel: Kernel, buffers: dict[str, Buffer], limit: int) -> int:
-    """Elements per pack: at most 16 bytes of the narrowest type, all packed accesses aligned.
+def read_once(kernel: Kernel, access: Access) -> bool:
+    """True if no element is accessed at two points: what is shared should stay in the cache."""
+    axes = zip(kernel.axes, access.strides, strict=True)
+    return all(stride or axis.size == 1 for axis, stride in axes)
 
-    One where windows slide: neighbouring threads then read neighbouring elements.
+
+def choose_lanes(kernel: Kernel, buffers: dict[str, Buffer], limit: int) -> int:
+    """Elements per pack, all packed accesses aligned.
+
+    At most 16 bytes of the widest type up to float32 among what is not shared between rows: were a
+    thread's share of such a buffer more than one access, neighbouring threads would no longer
+    touch neighbouring words. One where windows slide: neighbouring threads then read neighbouring
+    elements.
     """
     if not kernel.axes or any(n.window for n in kernel.nodes):
         return 1
@@ -268,8 +293,10 @@ def choose_lanes(kernel: Kernel, buffers: dict[str, Buffer], limit: int) -> int:
     packed = [a for a in accesses if a.strides and a.strides[inner] == 1]
     if not packed:
         return 1
-    narrowest = min(_itemsize(buffers[a.buffer]) for a in packed)
-    lanes = min(limit, PACK_BYTES // narrowest, 8)
+    alone = [a for a in packed if read_once(kernel, a)] or packed
+    sizes = {itemsize(buffers[a.buffer]) for a in alone}
+    widest = max((s for s in sizes if s <= WORD_BYTES), default=min(sizes))
+    lanes = min(limit, PACK_BYTES // widest, 8)
     while lanes > 1 and not _fits(kernel, packed, lanes, inner):
         lanes //= 2
     return lanes
@@ -292,7 +319,8 @@ _ITEMSIZE = {
 }  # fmt: skip
 
 
-def _itemsize(buffer: Buffer) -> int:
+def itemsize(buffer: Buffer) -> int:
+    """Bytes of one element."""
     return _ITEMSIZE[buffer.dtype]
 
 

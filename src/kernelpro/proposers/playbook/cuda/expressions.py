@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import struct
 
+from kernelpro.proposers.playbook.cuda.online import TOTAL
 from kernelpro.proposers.playbook.plan.ir import Node
 
 MEMORY_TYPES = {
@@ -164,9 +165,11 @@ def to_memory(text: str, dtype: str, compute: str) -> str:
     return f"static_cast<{MEMORY_TYPES[dtype]}>({text})"
 
 
-def reduction(op: str, dtype: str) -> str:
+def reduction(op: str, dtype: str, *, fast: bool = False) -> str:
     """The reduction type of ``prelude.cuh`` for a reduce node over values of ``dtype``."""
     kind = _type(dtype)
+    if op == TOTAL:
+        return f"SoftmaxSum<{'true' if fast else 'false'}>"
     if op in ("any", "all"):
         return "Any" if op == "any" else "All"
     if op in ("argmax", "argmin"):

@@ -35,11 +35,15 @@ template <class Layout, bool DepthContiguous, int Vec, int Threads, class Visit>
 KP_INLINE void each_piece(Visit visit) {
   constexpr int per_line = Layout::length / Vec;
   constexpr int pieces = Layout::lines * per_line;
+  // Where whole lines fit the threads, all but the first of these is a constant further on.
+  constexpr bool aligned = Threads % per_line == 0;
+  const int first_line = threadIdx.x / per_line, first_part = threadIdx.x % per_line * Vec;
 #pragma unroll
   for (int step = 0; step < (pieces + Threads - 1) / Threads; ++step) {
     const int piece = step * Threads + threadIdx.x;
     if (pieces % Threads == 0 || piece < pieces) {
-      const int line = piece / per_line, part = (piece % per_line) * Vec;
+      const int line = aligned ? step * (Threads / per_line) + first_line : piece / per_line;
+      const int part = aligned ? first_part : (piece % per_line) * Vec;
       visit(step, DepthContiguous ? line : part, DepthContiguous ? part : line,
             line * Layout::pitch + part);
     }
@@ -182,62 +186,95 @@ KP_INLINE unsigned to_tf32(float value) {
   return bits;
 }
 KP_INLINE void mma_tf32(float (&d)[4], const unsigned (&a)[4], const unsigned (&b)[2]) {
-  asm volatile(
+  asm(
       "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, "
       "{%8,%9}, {%0,%1,%2,%3};"
       : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
 }
 
-// Eight warps as 2 x 4; each BM/2 x BN/4 results.
-template <class S, int BM, int BN, int BK, int Stages, class Epilogue>
-KP_INLINE void gemm_tf32(const float* __restrict__ a, const float* __restrict__ b,
-                         float* shared, const Epilogue& epilogue) {
-  constexpr int threads = 256, mt = BM / 32, nt = BN / 32;
-  constexpr bool a_depth = S::a_depth == 1, b_depth = S::b_depth == 1;
+// Copies tiles of both operands to one of ``Stages`` places in shared memory while others are used.
+// Beyond the edges of an operand the tiles are zero.
+template <class S, int BM, int BN, int BK, int Stages, int Threads> struct AsyncTiles {
+  static constexpr bool a_depth = S::a_depth == 1, b_depth = S::b_depth == 1;
   using A = TileLayout<BM, BK, a_depth, a_depth ? 4 : 8>;
   using B = TileLayout<BN, BK, b_depth, b_depth ? 4 : 8>;
-  constexpr int va = S::a_wide ? 4 : 1, vb = S::b_wide ? 4 : 1;
-  constexpr int stage_size = A::size + B::size;
-  constexpr int tiles_m = (S::m + BM - 1) / BM, tiles_n = (S::n + BN - 1) / BN;
-  constexpr int tiles_k = (S::k + BK - 1) / BK;
-  int tile_m, tile_n;
-  tile_place<tiles_m, tiles_n>(blockIdx.x, tile_m, tile_n);
-  const int row0 = tile_m * BM, column0 = tile_n * BN;
-  auto fetch = [&](int kt) {
+  static constexpr int tiles_k = (S::k + BK - 1) / BK;
+  static constexpr int stage_size = A::size + B::size;
+  const float* a;
+  const float* b;
+  float* shared;
+  int row0, column0;
+
+  KP_INLINE void fetch(int kt) const {
+    constexpr int va = S::a_wide ? 4 : 1, vb = S::b_wide ? 4 : 1;
+    constexpr bool all_m = S::m % BM == 0, all_n = S::n % BN == 0, all_k = S::k % BK == 0;
     float* to = shared + (kt % Stages) * stage_size;
-    each_piece<A, a_depth, va, threads>([&](int, int row, int depth, int place) {
+    each_piece<A, a_depth, va, Threads>([&](int, int row, int depth, int place) {
       const int r = row0 + row, d = kt * BK + depth;
-      const bool inside = r < S::m && d < S::k;
+      const bool inside = (all_m || r < S::m) && (all_k || d < S::k);
       copy_async<va * 4>(to + place, inside ? a + r * S::a_row + d * S::a_depth : a, inside);
     });
-    each_piece<B, b_depth, vb, threads>([&](int, int column, int depth, int place) {
+    each_piece<B, b_depth, vb, Threads>([&](int, int column, int depth, int place) {
       const int c = column0 + column, d = kt * BK + depth;
-      const bool inside = c < S::n && d < S::k;
+      const bool inside = (all_n || c < S::n) && (all_k || d < S::k);
       copy_async<vb * 4>(to + A::size + place,
                          inside ? b + d * S::b_depth + c * S::b_column : b, inside);
     });
-  };
-  float sum[mt][nt][4];
-#pragma unroll
-  for (int i = 0; i < mt; ++i)
-#pragma unroll
-    for (int j = 0; j < nt; ++j)
-#pragma unroll
-      for (int q = 0; q < 4; ++q) sum[i][j][q] = 0.0f;
-  const int warp = threadIdx.x / 32, group = threadIdx.x % 32 / 4, member = threadIdx.x % 4;
-  const int warp_row = warp / 4 * (BM / 2), warp_column = warp % 4 * (BN / 4);
-#pragma unroll
-  for (int kt = 0; kt < Stages - 1; ++kt) {
-    if (kt < tiles_k) fetch(kt);
-    commit_async();
   }
-  for (int kt = 0; kt < tiles_k; ++kt) {
+  KP_INLINE void start() const {
+#pragma unroll
+    for (int kt = 0; kt < Stages - 1; ++kt) {
+      if (kt < tiles_k) fetch(kt);
+      commit_async();
+    }
+  }
+  // Tile ``kt`` of A (B lies behind it), complete and visible to all; a later one is on its way.
+  KP_INLINE const float* next(int kt) const {
     wait_async<Stages - 2>();
     __syncthreads();
     if (kt + Stages - 1 < tiles_k) fetch(kt + Stages - 1);
     commit_async();
-    const float* tile_a = shared + (kt % Stages) * stage_size;
+    return shared + (kt % Stages) * stage_size;
+  }
+};
+
+// Hands the results of a warp to the epilogue, two columns at a time. ``row`` and ``column``: of
+// this thread's first result.
+template <class S, int MT, int NT, class Epilogue>
+KP_INLINE void finish_fragments(const float (&sum)[MT][NT][4], int row, int column,
+                                const Epilogue& epilogue) {
+#pragma unroll
+  for (int i = 0; i < MT; ++i)
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      const int r = row + i * 16 + half * 8;
+      if (r >= S::m) continue;
+#pragma unroll
+      for (int j = 0; j < NT; ++j) {
+        const float two[2] = {sum[i][j][half * 2], sum[i][j][half * 2 + 1]};
+        finish_columns(epilogue, r, column + j * 8, S::n, two);
+      }
+    }
+}
+
+// Eight warps as 2 x 4; each BM/2 x BN/4 results.
+template <class S, int BM, int BN, int BK, int Stages, class Epilogue>
+KP_INLINE void gemm_tf32(const float* __restrict__ a, const float* __restrict__ b,
+                         float* shared, const Epilogue& epilogue) {
+  constexpr int mt = BM / 32, nt = BN / 32;
+  using Tiles = AsyncTiles<S, BM, BN, BK, Stages, 256>;
+  using A = typename Tiles::A;
+  using B = typename Tiles::B;
+  int tile_m, tile_n;
+  tile_place<(S::m + BM - 1) / BM, (S::n + BN - 1) / BN>(blockIdx.x, tile_m, tile_n);
+  const Tiles tiles{a, b, shared, tile_m * BM, tile_n * BN};
+  float sum[mt][nt][4] = {};
+  const int warp = threadIdx.x / 32, group = threadIdx.x % 32 / 4, member = threadIdx.x % 4;
+  const int warp_row = warp / 4 * (BM / 2), warp_column = warp % 4 * (BN / 4);
+  tiles.start();
+  for (int kt = 0; kt < Tiles::tiles_k; ++kt) {
+    const float* tile_a = tiles.next(kt);
     const float* tile_b = tile_a + A::size;
 #pragma unroll
     for (int depth = 0; depth < BK; depth += 8) {
@@ -262,157 +299,6 @@ KP_INLINE void gemm_tf32(const float* __restrict__ a, const float* __restrict__ 
         for (int j = 0; j < nt; ++j) mma_tf32(sum[i][j], fa[i], fb[j]);
     }
   }
-#pragma unroll
-  for (int i = 0; i < mt; ++i)
-#pragma unroll
-    for (int half = 0; half < 2; ++half) {
-      const int row = row0 + warp_row + i * 16 + half * 8 + group;
-      if (row >= S::m) continue;
-#pragma unroll
-      for (int j = 0; j < nt; ++j) {
-        const float two[2] = {sum[i][j][half * 2], sum[i][j][half * 2 + 1]};
-        finish_columns(epilogue, row, column0 + warp_column + j * 8 + member * 2, S::n, two);
-      }
-    }
-}
-
-// ---- half precision on the tensor cores ---------------------------------------------------------
-KP_INLINE void load_matrices(unsigned (&r)[4], const unsigned short* shared, bool transposed) {
-  const unsigned address = static_cast<unsigned>(__cvta_generic_to_shared(shared));
-  if (transposed) {
-    asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0,%1,%2,%3}, [%4];"
-                 : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]) : "r"(address));
-  } else {
-    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];"
-                 : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]) : "r"(address));
-  }
-}
-template <bool BFloat>
-KP_INLINE void mma_half(float (&d)[4], const unsigned (&a)[4], unsigned b0, unsigned b1) {
-  if constexpr (BFloat) {
-    asm volatile(
-        "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, "
-        "{%8,%9}, {%0,%1,%2,%3};"
-        : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
-        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
-  } else {
-    asm volatile(
-        "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, "
-        "{%8,%9}, {%0,%1,%2,%3};"
-        : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
-        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
-  }
-}
-template <bool BFloat> KP_INLINE unsigned short narrow(float v) {
-  return BFloat ? to_bfloat(v) : to_half(v);
-}
-template <bool BFloat> KP_INLINE unsigned short narrow(unsigned short v) { return v; }
-
-// Operands of type T (float is rounded on the way to shared memory). Register-staged, two slots.
-template <class S, int BM, int BN, int BK, bool BFloat, class T, class Epilogue>
-KP_INLINE void gemm_half(const T* __restrict__ a, const T* __restrict__ b,
-                         unsigned short* shared, const Epilogue& epilogue) {
-  constexpr int threads = 256, mt = BM / 32, nt = BN / 32;
-  constexpr bool a_depth = S::a_depth == 1, b_depth = S::b_depth == 1;
-  using A = TileLayout<BM, BK, a_depth, 8>;
-  using B = TileLayout<BN, BK, b_depth, 8>;
-  constexpr int wide = sizeof(T) == 4 ? 4 : 8;
-  constexpr int va = S::a_wide ? wide : 1, vb = S::b_wide ? wide : 1;
-  constexpr int steps_a = (BM * BK / va + threads - 1) / threads;
-  constexpr int steps_b = (BN * BK / vb + threads - 1) / threads;
-  constexpr int slot_size = A::size + B::size;
-  constexpr int tiles_m = (S::m + BM - 1) / BM, tiles_n = (S::n + BN - 1) / BN;
-  constexpr int tiles_k = (S::k + BK - 1) / BK;
-  int tile_m, tile_n;
-  tile_place<tiles_m, tiles_n>(blockIdx.x, tile_m, tile_n);
-  const int row0 = tile_m * BM, column0 = tile_n * BN;
-  T next_a[steps_a][va], next_b[steps_b][vb];
-  auto fetch = [&](int kt) {
-    each_piece<A, a_depth, va, threads>([&](int step, int row, int depth, int) {
-      const int r = row0 + row, d = kt * BK + depth;
-#pragma unroll
-      for (int i = 0; i < va; ++i) next_a[step][i] = T(0);
-      if (r < S::m && d < S::k)
-        load_pack<T, va, false>(a + r * S::a_row + d * S::a_depth, next_a[step]);
-    });
-    each_piece<B, b_depth, vb, threads>([&](int step, int column, int depth, int) {
-      const int c = column0 + column, d = kt * BK + depth;
-#pragma unroll
-      for (int i = 0; i < vb; ++i) next_b[step][i] = T(0);
-      if (c < S::n && d < S::k)
-        load_pack<T, vb, false>(b + d * S::b_depth + c * S::b_column, next_b[step]);
-    });
-  };
-  auto deposit = [&](int slot) {
-    unsigned short* to = shared + slot * slot_size;
-    each_piece<A, a_depth, va, threads>([&](int step, int, int, int place) {
-      unsigned short bits[va];
-#pragma unroll
-      for (int i = 0; i < va; ++i) bits[i] = narrow<BFloat>(next_a[step][i]);
-      store_pack<unsigned short, va, false>(to + place, bits);
-    });
-    each_piece<B, b_depth, vb, threads>([&](int step, int, int, int place) {
-      unsigned short bits[vb];
-#pragma unroll
-      for (int i = 0; i < vb; ++i) bits[i] = narrow<BFloat>(next_b[step][i]);
-      store_pack<unsigned short, vb, false>(to + A::size + place, bits);
-    });
-  };
-  float sum[mt][nt][4];
-#pragma unroll
-  for (int i = 0; i < mt; ++i)
-#pragma unroll
-    for (int j = 0; j < nt; ++j)
-#pragma unroll
-      for (int q = 0; q < 4; ++q) sum[i][j][q] = 0.0f;
-  const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-  const int group = lane / 4, member = lane % 4, quad = lane / 8, line = lane % 8;
-  const int warp_row = warp / 4 * (BM / 2), warp_column = warp % 4 * (BN / 4);
-  fetch(0);
-  deposit(0);
-  __syncthreads();
-  for (int kt = 0; kt < tiles_k; ++kt) {
-    const int slot = kt % 2;
-    if (kt + 1 < tiles_k) fetch(kt + 1);
-    const unsigned short* tile_a = shared + slot * slot_size;
-    const unsigned short* tile_b = tile_a + A::size;
-#pragma unroll
-    for (int depth = 0; depth < BK; depth += 16) {
-      unsigned fa[mt][4], fb[nt / 2][4];
-#pragma unroll
-      for (int i = 0; i < mt; ++i) {
-        const int row = warp_row + i * 16 + quad % 2 * 8, d = depth + quad / 2 * 8;
-        load_matrices(fa[i], tile_a + A::at(row + (a_depth ? line : 0), d + (a_depth ? 0 : line)),
-                      !a_depth);
-      }
-#pragma unroll
-      for (int j = 0; j < nt / 2; ++j) {
-        const int column = warp_column + j * 16 + quad / 2 * 8, d = depth + quad % 2 * 8;
-        load_matrices(fb[j],
-                      tile_b + B::at(column + (b_depth ? line : 0), d + (b_depth ? 0 : line)),
-                      !b_depth);
-      }
-#pragma unroll
-      for (int i = 0; i < mt; ++i)
-#pragma unroll
-        for (int j = 0; j < nt; ++j)
-          mma_half<BFloat>(sum[i][j], fa[i], fb[j / 2][j % 2 * 2], fb[j / 2][j % 2 * 2 + 1]);
-    }
-    if (kt + 1 < tiles_k) {
-      deposit(1 - slot);
-      __syncthreads();
-    }
-  }
-#pragma unroll
-  for (int i = 0; i < mt; ++i)
-#pragma unroll
-    for (int half = 0; half < 2; ++half) {
-      const int row = row0 + warp_row + i * 16 + half * 8 + group;
-      if (row >= S::m) continue;
-#pragma unroll
-      for (int j = 0; j < nt; ++j) {
-        const float two[2] = {sum[i][j][half * 2], sum[i][j][half * 2 + 1]};
-        finish_columns(epilogue, row, column0 + warp_column + j * 8 + member * 2, S::n, two);
-      }
-    }
+  finish_fragments<S>(sum, tiles.row0 + warp_row + group, tiles.column0 + warp_column + member * 2,
+                      epilogue);
 }

@@ -6,6 +6,9 @@ from dataclasses import dataclass
 
 from kernelpro.proposers.playbook.plan.planner import Grouping
 
+OWN_PRODUCTS = ("simt", "split_tf32", "tensor", "wgmma")
+"""Settings of ``matmul`` under which products and their epilogues are kernels of ours."""
+
 
 @dataclass(frozen=True, slots=True)
 class CudaKnobs:
@@ -24,6 +27,8 @@ class CudaKnobs:
     power where memory is the limit."""
     stream: bool = False
     """Evict-first loads and stores."""
+    staged: bool = True
+    """Permuted reads through tiles in shared memory."""
     fast_math: bool = False
     """Special-function-unit approximations for float32 (error near 1e-6)."""
     row_threads: int = 0
@@ -32,13 +37,16 @@ class CudaKnobs:
     """Packs of a row each thread should hold when ``row_threads`` is 0."""
     register_words: int = 64
     """Registers per thread that may hold a row between passes; 0 = read it again."""
+    online: bool = True
+    """Largest value and sum of exponentials in one pass where rows do not stay in registers."""
     column_depth: int = 8
     """Threads along the reduction of a column kernel."""
     split: int = 0
     """Blocks per row for long reductions; 0 = as many as fill the GPU, 1 = never split."""
     matmul: str = "library"
-    """Who multiplies: ``library``, ``library_half`` (bfloat16 operands), ``simt``, ``tensor``
-    (``mma``) or ``wgmma`` (Hopper: warpgroups and TMA; ``tensor`` where a product does not fit)."""
+    """Who multiplies: ``library``, ``library_half`` (bfloat16 operands), ``simt``, ``tensor`` (TF32
+    or half by ``mma``, as the problem allows), ``split_tf32`` (float32 as three TF32 products) or
+    ``wgmma`` (halves by Hopper's warpgroups and TMA; ``tensor`` where a product does not fit)."""
     tile_m: int = 128
     tile_n: int = 128
     tile_k: int = 16
@@ -47,5 +55,11 @@ class CudaKnobs:
     """Shared-memory stages of own matrix products."""
     wgmma_tile: str = "128x256"
     """Name in ``hopper.tile.TILES``."""
+    chunk_k: int = 8
+    """Split products: depth that the tensor cores sum up before float32 adders take over."""
+    resident_blocks: int = 1
+    """Split products: blocks per SM that registers must suffice for."""
+    graph: bool = False
+    """Replay the launches as one CUDA graph, on copies of the inputs (see ``replay``)."""
     grouping: Grouping = "full"
     """Fusion: ``full``, ``vertical`` or ``single`` (see ``plan``)."""

@@ -21,6 +21,8 @@ MAX_SPLITS = 256
 SHORT_COLUMN, ALONE = 128, 128
 """A reduction this short is one thread's work where there are columns enough to fill the GPU with
 blocks of so many threads: meeting others would cost more than it brings (chosen)."""
+LONG_ROW = 512
+"""Shorter rows (elements) are dealt out in memory order: neighbours share DRAM pages (chosen)."""
 WAVES = 4
 """Blocks per multiprocessor that hide memory latency when a reduction is split (chosen)."""
 
@@ -69,7 +71,7 @@ class Mapping:
     def setup(self, body: Body, kind: str) -> list[str]:
         """Who am I: unit, place in the group, and the coordinates of the row axes."""
         kernel = body.kernel
-        own = [i for i, axis in enumerate(kernel.axes) if not axis.reduced]
+        own = self.row_axes(kernel)
         block = "blockIdx.x" if self.splits == 1 else f"(blockIdx.x / {self.splits})"
         lines = []
         if self.splits > 1:
@@ -93,6 +95,20 @@ class Mapping:
             ]
             index = "safe_unit"
         return lines + coordinates(kernel, own, index, lanes=self._row_lanes(body), kind=kind)
+
+    def row_axes(self, kernel: Kernel) -> list[int]:
+        """The axes of the rows in the order they are dealt out, the quickest last.
+
+        Long rows that share an operand (a mask for all heads) follow one another, so that it comes
+        from L2.
+        """
+        own = [i for i, axis in enumerate(kernel.axes) if not axis.reduced]
+        if not self.rows or kernel.reduction < LONG_ROW:
+            return own
+        reduced = [i for i, axis in enumerate(kernel.axes) if axis.reduced]
+        strides = [n.access.strides for n in kernel.nodes if n.kind == "load" and n.access
+                   and any(n.access.strides[i] for i in reduced)]  # fmt: skip
+        return sorted(own, key=lambda axis: sum(s[axis] == 0 for s in strides))
 
     @property
     def partial(self) -> bool:

@@ -1,7 +1,9 @@
 """Own matrix products with the epilogue fused into the registers that hold the sums.
 
-Strict float32 runs on the CUDA cores; TF32 and half precision on the tensor cores, where the
-problem allows that arithmetic. The templates are in ``gemm.cuh``.
+Strict float32 runs on the CUDA cores (``simt``), or on the tensor cores as three TF32 products
+that together keep its accuracy (``split``). TF32 and half
+precision run there where the problem allows that arithmetic. The templates are in ``gemm.cuh``
+and its neighbours.
 """
 
 from __future__ import annotations
@@ -18,7 +20,11 @@ from kernelpro.proposers.playbook.plan.ir import Access, Axis, Buffer, Kernel, M
 from kernelpro.proposers.playbook.plan.ir import Node as PlanNode
 
 THREADS = 256
-WIDEST = {"simt": 4, "tf32": 2, "half": 2}
+TEMPLATES = {
+    "simt": (), "tf32": (), "split": ("gemm_split.cuh",), "half": ("gemm_half.cuh",),
+}  # fmt: skip
+"""Method -> texts it needs beyond ``gemm.cuh``."""
+WIDEST = {"simt": 4, "tf32": 2, "split": 2, "half": 2}
 """Neighbouring columns that one thread of each method holds."""
 STATIC_SHARED_LIMIT = 48 * 1024
 """Bytes of shared memory a kernel gets without opting in (CUDA C++ guide, table of limits)."""
@@ -34,20 +40,20 @@ class _Operands:
 
 
 def supports(step: MatmulKernel, buffers: dict[str, Buffer], method: str) -> bool:
-    """True if ``method`` (``simt``, ``tf32``, ``half``) can compute this product."""
+    """True if ``method``, a key of ``TEMPLATES``, can compute this product."""
     kinds = {buffers[step.lhs.buffer].dtype, buffers[step.rhs.buffer].dtype}
     if step.batch > 65535 or len(kinds) > 1:
         return False
     unit = 1 in step.lhs.strides[1:] and 1 in step.rhs.strides[1:]
-    allowed = {"simt": {"float32"}, "tf32": {"float32"}, "half": {"float32", "float16", "bfloat16"}}
-    return unit and kinds <= allowed.get(method, set())
+    allowed = {"float32", "float16", "bfloat16"} if method == "half" else {"float32"}
+    return unit and kinds <= allowed
 
 
 def emit_matmul(
     step: MatmulKernel, buffers: dict[str, Buffer], knobs: CudaKnobs, method: str
 ) -> Emitted:
-    """The product and its epilogue as one kernel. ``method``: ``simt``, ``tf32`` or ``half``."""
-    operands = _shape(step, buffers, method)
+    """The product and its epilogue as one kernel. ``method``: a key of ``TEMPLATES``."""
+    operands = _shape(step, buffers)
     epilogue = step.epilogue or plain_epilogue(step)
     functor, parameters = epilogue_functor(step, epilogue, buffers, knobs, WIDEST[method])
     body, shared = _call(step, buffers, knobs, method, operands.shape)
@@ -58,21 +64,20 @@ def emit_matmul(
     fields = ", ".join(text.split()[-1] for text, _ in parameters)
     batch = "static_cast<int>(blockIdx.z)" if step.batch > 1 else "0"
     lines = [f"const {step.name}_epilogue epilogue{{{batch}{', ' if fields else ''}{fields}}};"]
-    source = "\n".join([
-        operands.text, functor, function(step.name, [p for p, _ in everything], THREADS,
-                                         lines + body),
-    ])  # fmt: skip
+    resident = knobs.resident_blocks if method == "split" else 0
+    kernel = function(step.name, [p for p, _ in everything], THREADS, lines + body, blocks=resident)
+    source = "\n".join([operands.text, functor, kernel])
     tiles = math.ceil(step.m / knobs.tile_m) * math.ceil(step.n / knobs.tile_n)
     launch = Launch(step.name, (tiles, 1, step.batch), (THREADS, 1, 1),
                     tuple(n for _, n in everything), shared)  # fmt: skip
     return Emitted(source, (launch,))
 
 
-def _shape(step: MatmulKernel, buffers: dict[str, Buffer], method: str) -> _Operands:
+def _shape(step: MatmulKernel, buffers: dict[str, Buffer]) -> _Operands:
     """The Shape struct: sizes, strides, and whether 128-bit vectors fit."""
     vector = 4 if buffers[step.lhs.buffer].dtype == "float32" else 8
-    a_wide = _wide(step.lhs, (step.m, step.k), vector, method)
-    b_wide = _wide(step.rhs, (step.k, step.n), vector, method)
+    a_wide = _wide(step.lhs, (step.m, step.k), vector)
+    b_wide = _wide(step.rhs, (step.k, step.n), vector)
     values = {
         "m": step.m, "n": step.n, "k": step.k,
         "a_row": step.lhs.strides[1], "a_depth": step.lhs.strides[2],
@@ -87,7 +92,7 @@ def _shape(step: MatmulKernel, buffers: dict[str, Buffer], method: str) -> _Oper
     return _Operands(name, f"struct {name} {{\n" + "\n".join(members) + "\n};\n")
 
 
-def _wide(access: Access, sizes: tuple[int, int], vector: int, method: str) -> bool:
+def _wide(access: Access, sizes: tuple[int, int], vector: int) -> bool:
     """True if rows of the contiguous dimension start and end on vector borders."""
     contiguous = 0 if access.strides[1] == 1 else 1
     other = access.strides[2 - contiguous]
@@ -197,9 +202,10 @@ def _call(
     tile = f"{knobs.tile_m}, {knobs.tile_n}, {knobs.tile_k}"
     if method == "simt":
         return [f"gemm_simt<{shape}, {tile}>({a}, {b}, epilogue);"], 0
-    if method == "tf32":
+    if method in ("tf32", "split"):
         size = knobs.stages * (_tile_size(step, knobs, 0, 4, 8) + _tile_size(step, knobs, 1, 4, 8))
-        call = f"gemm_tf32<{shape}, {tile}, {knobs.stages}>({a}, {b}, shared, epilogue);"
+        more = f", {min(knobs.chunk_k, knobs.tile_k)}" if method == "split" else ""
+        call = f"gemm_{method}<{shape}, {tile}, {knobs.stages}{more}>({a}, {b}, shared, epilogue);"
         return ["extern __shared__ __align__(16) float shared[];", call], size * 4
     bfloat = "false" if buffers[step.lhs.buffer].dtype == "float16" else "true"
     size = 2 * (_tile_size(step, knobs, 0, 8, 8) + _tile_size(step, knobs, 1, 8, 8))

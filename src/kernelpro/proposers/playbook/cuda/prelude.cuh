@@ -59,6 +59,16 @@ KP_INLINE unsigned short to_bfloat(float value) {
 // NaN propagates, as in torch.
 template <typename T> KP_INLINE T nan_max(T a, T b) { return (a > b || a != a) ? a : b; }
 template <typename T> KP_INLINE T nan_min(T a, T b) { return (a < b || a != a) ? a : b; }
+KP_INLINE float nan_max(float a, float b) {
+  float larger;
+  asm("max.NaN.f32 %0, %1, %2;" : "=f"(larger) : "f"(a), "f"(b));
+  return larger;
+}
+KP_INLINE float nan_min(float a, float b) {
+  float smaller;
+  asm("min.NaN.f32 %0, %1, %2;" : "=f"(smaller) : "f"(a), "f"(b));
+  return smaller;
+}
 template <typename T> KP_INLINE T sign_of(T a) { return T((a > T(0)) - (a < T(0))); }
 
 KP_INLINE float infinity32() { return __int_as_float(0x7f800000); }
@@ -193,11 +203,36 @@ template <typename T, bool Largest> struct Arg {
   }
 };
 
+// The largest value and sum(exp(value - largest)), updated together. Every row in which exp() has
+// no finite answer (an infinity or NaN on top) gets a sum of NaN, as it does in two passes.
+struct SoftmaxState {
+  float top, sum;
+  KP_INLINE float largest() const { return sum == 0.0f ? -infinity32() : top; }
+  KP_INLINE float total() const { return sum == 0.0f ? sum / sum : sum + (top - top); }
+};
+template <bool Fast> struct SoftmaxSum {
+  using type = SoftmaxState;
+  static KP_INLINE float power(float x) { return Fast ? fast_exp(x) : expf(x); }
+  static KP_INLINE type identity() { return {-3.402823466e38f, 0.0f}; }
+  static KP_INLINE type include(type a, float x) {
+    const float above = x - a.top, scale = power(-fabsf(above));
+    return above > 0.0f ? type{x, fmaf(a.sum, scale, 1.0f)} : type{a.top, a.sum + scale};
+  }
+  static KP_INLINE type combine(type a, type b) {
+    const float top = fmaxf(a.top, b.top);
+    return {top, a.sum * power(a.top - top) + b.sum * power(b.top - top)};
+  }
+};
+
 template <typename T> KP_INLINE T shuffle_xor(T value, int mask) {
   return __shfl_xor_sync(0xffffffffu, value, mask);
 }
 template <typename T> KP_INLINE Place<T> shuffle_xor(Place<T> place, int mask) {
   return {shuffle_xor(place.value, mask), shuffle_xor(place.index, mask)};
+}
+
+KP_INLINE SoftmaxState shuffle_xor(SoftmaxState state, int mask) {
+  return {shuffle_xor(state.top, mask), shuffle_xor(state.sum, mask)};
 }
 
 // All lanes of a group of Width (a power of two, at most 32) get the combined value.

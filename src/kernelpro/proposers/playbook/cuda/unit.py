@@ -14,19 +14,21 @@ from kernelpro.proposers.playbook.cuda.hopper.emit import emit_hopper
 from kernelpro.proposers.playbook.cuda.hopper.emit import supports as supports_hopper
 from kernelpro.proposers.playbook.cuda.hopper.source import HopperProduct
 from kernelpro.proposers.playbook.cuda.hopper.tile import HopperTile
-from kernelpro.proposers.playbook.cuda.knobs import CudaKnobs
-from kernelpro.proposers.playbook.cuda.matmul import emit_matmul, supports
+from kernelpro.proposers.playbook.cuda.knobs import OWN_PRODUCTS, CudaKnobs
+from kernelpro.proposers.playbook.cuda.matmul import TEMPLATES, emit_matmul, supports
 from kernelpro.proposers.playbook.cuda.reduction import emit_reduction
 from kernelpro.proposers.playbook.cuda.scan import emit_scan
+from kernelpro.proposers.playbook.cuda.transposed import emit_transposed, find_crossing
 from kernelpro.proposers.playbook.plan.ir import (
     Kernel,
     MatmulKernel,
     Plan,
     ScanKernel,
 )  # fmt: skip
+from kernelpro.proposers.playbook.replay import worthwhile
 from kernelpro.schema.problem import Precision
 
-Method = Literal["library", "library_half", "simt", "tf32", "half", "wgmma"]
+Method = Literal["library", "library_half", "simt", "tf32", "split", "half", "wgmma"]
 HOPPER = (9, 0)
 """The one compute capability with warpgroup products."""
 
@@ -48,6 +50,7 @@ def cuda_body(
     return Body(
         setup=writer.setup(), statements=writer.statements,
         device_check="t.is_cuda and t.data_ptr() % 16 == 0",
+        replay=knobs.graph and worthwhile(plan, own_products=knobs.matmul in OWN_PRODUCTS),
     )  # fmt: skip
 
 
@@ -67,7 +70,7 @@ class _Unit:
         self.bindings: list[str] = []
         self.statements: dict[str, tuple[str, ...]] = {}
         self.capability = capability
-        self.has_gemm = False
+        self.templates: set[str] = set()
         self.hopper: list[tuple[HopperProduct, HopperTile]] = []
         self.like = next((n for n in plan.inputs if n not in plan.scalars), None)
 
@@ -88,6 +91,9 @@ class _Unit:
 
     def emit(self, kernel: Kernel) -> Emitted:
         """Text of one kernel."""
+        crossing = find_crossing(kernel, self.plan.buffers) if self.knobs.staged else None
+        if crossing is not None:
+            return emit_transposed(kernel, self.plan.buffers, self.knobs, crossing)
         reducing = any(axis.reduced for axis in kernel.axes)
         emitter = emit_reduction if reducing else emit_elementwise
         return emitter(kernel, self.plan.buffers, self.knobs, self.units)
@@ -101,8 +107,8 @@ class _Unit:
             )
             self.hopper.append((product, tile))
             lines = [*self.allocations(step.writes()), *before, *self.launches(emitted)]
-        elif method in ("simt", "tf32", "half"):
-            self.has_gemm = True
+        elif method in TEMPLATES:
+            self.templates |= {"gemm.cuh", *TEMPLATES[method]}
             emitted = emit_matmul(step, self.plan.buffers, self.knobs, method)
             lines = [*self.allocations(step.writes()), *self.launches(emitted)]
         else:
@@ -115,8 +121,9 @@ class _Unit:
     def method(self, step: MatmulKernel) -> Method:
         """Who multiplies, given the knobs and the arithmetic the problem allows."""
         wanted = self.knobs.matmul
-        if wanted == "simt" and supports(step, self.plan.buffers, "simt"):
-            return "simt"
+        strict: dict[str, Method] = {"simt": "simt", "split_tf32": "split"}
+        if wanted in strict and supports(step, self.plan.buffers, strict[wanted]):
+            return strict[wanted]
         half = self._is_half(step) or self.precision == "half"
         fits = self.capability == HOPPER and supports_hopper(
             step, self.plan.buffers, rounding=self.precision == "half"
@@ -175,7 +182,7 @@ class _Unit:
         """Module-level Python: the source, its build, and the launch configurations."""
         if not self.sources:
             return ""
-        parts = [_text("prelude.cuh"), *([_text("gemm.cuh")] if self.has_gemm else [])]
+        parts = [_text(name) for name in ("prelude.cuh", *sorted(self.templates))]
         if self.hopper:
             parts += [hopper.preamble(), hopper.wrappers(self.hopper)]
         source = "\n".join([*parts, *self.sources])

@@ -37,6 +37,8 @@ from kernelpro.schema.problem import TensorSpec
 
 LOWERINGS = {**ELEMENTWISE, **REDUCTIONS, **VIEWS, **MATMULS, **WINDOWS, **SCANS}
 """Every ATen overload the planner understands."""
+ASSERTIONS = frozenset({"aten._assert_tensor_metadata.default"})
+"""Overloads without a result, true of every tensor the plan accepts."""
 
 
 def make_plan(graph: Graph, grouping: Grouping = "full") -> Plan:
@@ -67,7 +69,8 @@ def make_plan(graph: Graph, grouping: Grouping = "full") -> Plan:
 
 
 def _plain(graph: Graph) -> Graph:
-    """``graph`` with JSON's stand-ins for non-finite numbers replaced by the numbers."""
+    """``graph`` with JSON's stand-ins for non-finite numbers replaced by the numbers, and without
+    the exporter's own assertions: as readers they would force what they look at into memory."""
 
     def plain(value: Any) -> Any:
         if isinstance(value, dict):
@@ -79,7 +82,9 @@ def _plain(graph: Graph) -> Graph:
         return value
 
     nodes = tuple(
-        replace(n, args=tuple(map(plain, n.args)), kwargs=plain(n.kwargs)) for n in graph.nodes
+        replace(n, args=tuple(map(plain, n.args)), kwargs=plain(n.kwargs))
+        for n in graph.nodes
+        if n.op not in ASSERTIONS
     )
     inputs = tuple(replace(i, value=plain(i.value)) for i in graph.inputs)
     return replace(graph, nodes=nodes, inputs=inputs)

@@ -5,24 +5,31 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from typing import Any
 
 from kernelpro.proposers.playbook.candidate import Body
 from kernelpro.proposers.playbook.cuda.hopper.emit import supports as supports_hopper
 from kernelpro.proposers.playbook.cuda.hopper.tile import TILES
-from kernelpro.proposers.playbook.cuda.knobs import CudaKnobs
+from kernelpro.proposers.playbook.cuda.knobs import OWN_PRODUCTS, CudaKnobs
 from kernelpro.proposers.playbook.cuda.unit import HOPPER, cuda_body
 from kernelpro.proposers.playbook.plan.ir import Kernel, MatmulKernel, Plan
 from kernelpro.proposers.playbook.plan.planner import Grouping
 from kernelpro.proposers.playbook.recipes.base import Task, Variant, few_habits
+from kernelpro.proposers.playbook.replay import worthwhile
 from kernelpro.schema.outcome import Outcome, Status
 
 MAX_THREADS = 1024
 MAX_UNROLL = 8
 MAX_REGISTER_WORDS = 128
 TENSOR_TILE_K = 32
+SPLIT: dict[str, Any] = {
+    "matmul": "split_tf32", "tile_m": 128, "tile_n": 128, "tile_k": 32, "stages": 4, "chunk_k": 32,
+    "resident_blocks": 1,
+}  # fmt: skip
+"""Float32 as three TF32 products; the best of eight settings on an H200
+(``benchmarks/playbook_matmul.py``)."""
 UNIT_STEP, LEAST_UNITS = 0.25, 0.5
 """Chosen. Below half of the SMs bandwidth falls; the largest block keeps an SM full by itself."""
-OWN = ("simt", "tensor", "wgmma")
 GROUPINGS: tuple[Grouping, ...] = ("single", "vertical", "full")
 
 
@@ -68,13 +75,15 @@ class CudaBackend:
 
     def drafts(self, task: Task) -> Iterator[CudaKnobs]:
         """Scalar accesses, a kernel per operator, rows read again; few good habits."""
-        plain = CudaKnobs(lanes=1, register_words=0, split=1, grouping="single")
+        plain = CudaKnobs(lanes=1, register_words=0, split=1, online=False, staged=False,
+                          grouping="single")  # fmt: skip
         habits: list[dict[str, object]] = [
             {"grouping": "full"}, {"lanes": 8}, {"unroll": 4}, {"stream": True},
-            {"register_words": 64}, {"split": 0},
+            {"register_words": 64}, {"split": 0}, {"online": True},
+            {"staged": True},
         ]  # fmt: skip
         if task.products:
-            habits.append({"matmul": "simt"})
+            habits += [{"matmul": "simt"}, SPLIT]
         return few_habits(plain, habits)
 
     def grouping(self, knobs: CudaKnobs) -> Grouping:
@@ -83,7 +92,7 @@ class CudaBackend:
 
     def owns_products(self, knobs: CudaKnobs) -> bool:
         """True if our own product is wanted."""
-        return knobs.matmul in OWN
+        return knobs.matmul in OWN_PRODUCTS
 
     def body(self, plan: Plan, knobs: CudaKnobs, number: int, task: Task) -> Body:
         """CUDA for one plan."""
@@ -121,14 +130,32 @@ def _products(best: CudaKnobs, task: Task) -> Iterator[Variant]:
         yield Variant(replace(best, matmul="tensor", tile_k=TENSOR_TILE_K),
                       "own tensor-core product with the epilogue in registers",
                       "Sums never reach memory before the epilogue.")  # fmt: skip
-    yield Variant(best, "library product, one fused kernel after it", after)
+    library = Variant(best, "library product, one fused kernel after it", after)
+    if precision != "strict":
+        yield library
+    else:
+        title = "own float32 product on tensor cores, three TF32 products for one"
+        why = (
+            "Both parts of each operand keep float32 accuracy at the tensor cores' rate; the "
+            "epilogue follows in registers."
+        )
+        own = Variant(replace(best, **SPLIT), title, why)
+        yield from (own, library) if _fills(task) else (library, own)
     yield Variant(replace(best, matmul="simt"),
                   "own float32 product with the epilogue in registers",
                   "Sums never reach memory before the epilogue.")  # fmt: skip
 
 
+def _fills(task: Task) -> bool:
+    """True if every product has a tile of results for each multiprocessor."""
+    tile = SPLIT["tile_m"] * SPLIT["tile_n"]
+    return all(p.batch * p.m * p.n >= tile * task.device.units for p in task.products)
+
+
 def _repairs(knobs: CudaKnobs, status: Status) -> Iterator[tuple[str, CudaKnobs]]:
     plain = CudaKnobs(grouping=knobs.grouping)
+    if knobs.graph:
+        yield "launches instead of a CUDA graph", replace(knobs, graph=False)
     if status is Status.WRONG_RESULT:
         yield "accurate mathematics", replace(knobs, fast_math=False)
         if knobs.matmul == "wgmma":
@@ -182,10 +209,12 @@ def _warpgroups(task: Task) -> bool:
 
 
 def _tensor(k: CudaKnobs, task: Task) -> CudaKnobs | None:
-    if task.products and _warpgroups(task):
-        return replace(k, matmul="wgmma")
-    if not task.products or task.problem.precision == "strict":
+    if not task.products:
         return None
+    if _warpgroups(task):
+        return replace(k, matmul="wgmma")
+    if task.problem.precision == "strict":
+        return replace(k, **SPLIT)
     return replace(k, matmul="tensor", tile_k=TENSOR_TILE_K)
 
 
@@ -197,11 +226,12 @@ def _library_half(k: CudaKnobs, task: Task) -> CudaKnobs | None:
 def _own(k: CudaKnobs, task: Task) -> CudaKnobs | None:
     if not task.products:
         return None
-    return _tensor(k, task) or replace(k, matmul="simt", tile_k=16)
+    tensor = _tensor(k, task)
+    return tensor if tensor != k else replace(k, matmul="simt", tile_k=16)
 
 
 def _tile(k: CudaKnobs, task: Task, *, larger: bool) -> CudaKnobs | None:
-    if not task.products or k.matmul not in OWN:
+    if not task.products or k.matmul not in OWN_PRODUCTS:
         return None
     if k.matmul == "wgmma":
         names = list(TILES)
@@ -218,10 +248,11 @@ def _deeper(k: CudaKnobs) -> CudaKnobs | None:
 
 
 def _registers(k: CudaKnobs, task: Task) -> CudaKnobs | None:
-    """Rows stay in registers between passes."""
-    if not _has(task, reduced=True) or k.register_words >= MAX_REGISTER_WORDS:
+    """Rows stay in registers between passes, or are read fewer times."""
+    if not _has(task, reduced=True) or (k.register_words >= MAX_REGISTER_WORDS and k.online):
         return None
-    return replace(k, register_words=max(32, k.register_words * 2))
+    words = min(MAX_REGISTER_WORDS, max(32, k.register_words * 2))
+    return replace(k, register_words=words, online=True)
 
 
 def _grid(k: CudaKnobs, task: Task, *, larger: bool) -> CudaKnobs | None:
@@ -260,11 +291,17 @@ _MOVES: dict[str, Callable[[CudaKnobs, Task], CudaKnobs | None]] = {
     "approximate_math": lambda k, _: replace(k, fast_math=True),
     "vector_math": lambda k, _: replace(k, fast_math=True),
     "reduce_passes": _registers, "single_pass": _registers,
+    "two_pass": lambda k, _: replace(k, online=False),
+    "coalesce_loads": lambda k, _: replace(k, staged=True),
+    "stage_in_shared": lambda k, _: replace(k, staged=True),
     "reduce_registers": lambda k, _: replace(
         k, register_words=k.register_words // 2, unroll=max(1, k.unroll // 2)),
     "bigger_grid": lambda k, t: _grid(k, t, larger=True),
     "split_k": lambda k, t: _grid(k, t, larger=True),
     "smaller_grid": lambda k, t: _grid(k, t, larger=False),
+    "cuda_graph": lambda k, t: replace(k, graph=True)
+    if any(worthwhile(plan, own_products=k.matmul in OWN_PRODUCTS)
+           for plan in t.plans(k.grouping)) else None,
     "larger_tile": lambda k, t: _tile(k, t, larger=True),
     "smaller_tile": lambda k, t: _tile(k, t, larger=False),
 }  # fmt: skip

@@ -1,10 +1,10 @@
-"""The program that ncu wraps: one call of the candidate inside an NVTX range, confined.
+"""The program that NVIDIA's tools wrap: one call of the candidate inside an NVTX range, confined.
 
-    python -m kernelpro.profiling.cuda.target JOB.json OWNER
+    python -m kernelpro.isolation.one_call JOB.json OWNER
 
 Waits for the job if it is not there yet: importing torch under ncu takes seconds, which the next
-candidate's evaluation can spend. Ends if OWNER, the process that would write it, is gone. Must not
-decide anything: the referee has accepted the candidate already, this run is for advice.
+candidate's evaluation can spend. Ends if OWNER, the process that would write it, is gone. Decides
+nothing: the referee has accepted the candidate already, and it is the tool that is believed.
 """
 
 from __future__ import annotations
