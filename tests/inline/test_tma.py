@@ -92,3 +92,52 @@ def test_tma_tile_arrives() -> None:
     tile = inline.tensor_map(x, (8, 32))
     inline.cuda(TMA, kernels=["take"]).take[1, 128](tile, out, 32, 16)
     assert torch.equal(out, x[16:24, 32:64])
+
+
+HOST = (
+    inline.TENSOR_MAP_CPP
+    + """
+extern "C" int64_t encode(void* address, unsigned char* map, int64_t columns, int64_t rows) {
+  const uint64_t sizes[2] = {uint64_t(columns), uint64_t(rows)}, strides[1] = {sizes[0] * 4};
+  const uint32_t box[2] = {32, 8};
+  TensorMap made;
+  const int code = encode_tensor_map(&made, 7, 2, address, sizes, strides, box, 0, 2);
+  for (int i = 0; i < 128; ++i) map[i] = made.bytes[i];
+  return code;
+}
+"""
+)
+
+
+def test_the_helper_for_host_code_compiles_and_says_if_there_is_no_driver() -> None:
+    import ctypes
+
+    import torch
+
+    module = inline.cpp(HOST)
+    try:
+        ctypes.CDLL("libcuda.so.1")
+    except OSError:
+        x, made = torch.zeros(64, 128), torch.zeros(128, dtype=torch.uint8)
+        assert module.encode(x, made, 128, 64) == -1
+
+
+@pytest.mark.gpu
+def test_both_helpers_make_the_same_map() -> None:
+    import torch
+
+    x = torch.zeros(64, 128, device="cuda")
+    made = torch.zeros(128, dtype=torch.uint8)
+    assert inline.cpp(HOST).encode(x.data_ptr(), made, 128, 64) == 0
+    assert bytes(made.tolist()) == inline.tensor_map(x, (8, 32))
+
+
+@pytest.mark.gpu
+def test_another_view_of_the_same_memory() -> None:
+    import torch
+
+    x = torch.arange(64 * 128, device="cuda", dtype=torch.float32).view(64, 128)
+    part = x[16:, 32:]
+    given = inline.tensor_map(x, (8, 32), shape=(48, 96), strides=(128, 1), offset=16 * 128 + 32)
+    assert given == inline.tensor_map(part, (8, 32))
+    assert inline.tensor_map(x, (8, 32)) is inline.tensor_map(x, (8, 32))

@@ -23,11 +23,11 @@ from kernelpro.inline.cpp import CPP_FLAGS, Function, Module, cpp, find_compiler
 from kernelpro.inline.cuda import CudaModule, Kernel, Launch, architecture, architecture_of, cuda
 from kernelpro.inline.driver import Driver, DriverError, driver
 from kernelpro.inline.signature import Signature, signatures
-from kernelpro.inline.tma import tensor_map
+from kernelpro.inline.tma import TENSOR_MAP_CPP, tensor_map
 
 __all__ = [
-    "CPP_FLAGS", "BuildError", "CudaModule", "Driver", "DriverError", "Function", "Kernel",
-    "Launch", "Module", "Signature", "ToolchainError", "architecture", "architecture_of",
-    "build_dir", "cpp", "cuda", "driver", "find_compiler", "signatures",
+    "CPP_FLAGS", "TENSOR_MAP_CPP", "BuildError", "CudaModule", "Driver", "DriverError",
+    "Function", "Kernel", "Launch", "Module", "Signature", "ToolchainError", "architecture",
+    "architecture_of", "build_dir", "cpp", "cuda", "driver", "find_compiler", "signatures",
     "tensor_map",
 ]  # fmt: skip

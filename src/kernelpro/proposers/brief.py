@@ -100,7 +100,7 @@ def _parts(
     parts = {
         "problem": Part.whole(request.problem.source, PROBLEM, label="reference"),
         "workload": Part((views.workload_text(request),), WORKLOAD),
-        "knowledge": Part(views.knowledge_text(request.device), KNOWLEDGE),
+        "knowledge": Part(views.knowledge_text(request), KNOWLEDGE),
         "siblings": Part(tuple(map(views.attempt_line, reversed(request.siblings))), SIBLINGS,
                          label="attempts"),
         "memory": Part(tuple(map(views.memory_line, _newest_last_cut(remembered))), MEMORY,

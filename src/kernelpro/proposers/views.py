@@ -14,6 +14,8 @@ from kernelpro.schema.problem import Problem, TensorSpec
 from kernelpro.schema.proposal_request import Attempt, ProposalRequest
 from kernelpro.text import format_si, format_us, printable
 
+HOPPER = (9, 0)
+"""The compute capability that has wgmma: later ones do not."""
 GRAPH_LINES = 40
 """Operators of the exported graph that are listed (chosen: larger graphs are networks, whose
 source says it better)."""
@@ -56,12 +58,17 @@ def bound_of(request: ProposalRequest) -> Floor | None:
     return floor(request.graphs[0], request.peaks, request.device, request.problem.precision)
 
 
-def knowledge_text(device: Device) -> tuple[str, ...]:
-    """What to know about writing for this device, most general first."""
+def knowledge_text(request: ProposalRequest) -> tuple[str, ...]:
+    """What to know about writing for this device, most general first.
+
+    Hopper's matrix instructions only where a product is in sight, or nothing is known of the work.
+    """
+    device = request.device
     if device.kind == "cpu":
         return (load("knowledge_cpu").strip(),)
     names = ["knowledge_cuda", "knowledge_triton"]
-    if device.capability is not None and device.capability >= (9, 0):
+    products = not request.graphs or any(graph.has_matmul for graph in request.graphs)
+    if device.capability == HOPPER and products:
         names.append("knowledge_cute")
     return tuple(load(name).strip() for name in names)
 

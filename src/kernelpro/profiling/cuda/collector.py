@@ -14,6 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from kernelpro.build.artifacts import read_manifest
+from kernelpro.build.machine_code import unused
 from kernelpro.diagnosis import cuda_metrics as m
 from kernelpro.diagnosis.analytic import floor
 from kernelpro.errors import KernelproError, MachineError, UserError
@@ -213,12 +214,34 @@ def _code(
     functions: dict[str, SassFunction] = {}
     missing: list[Missing] = []
     tools = find_disassembler()
+    sources = {artifact.object_path: artifact.source_path for artifact in artifacts}
     for path in cubins(subject.build_dir, artifacts):
         try:
-            functions.update(disassemble(path, tools))
+            found = disassemble(path, tools)
         except KernelproError as error:
             missing.append(Missing(what=f"SASS of {path.name}", reason=str(error)))
+            continue
+        functions.update(found)
+        missing += _not_in_the_code(sources.get(str(path), ""), found)
     return functions, missing
+
+
+def _not_in_the_code(source_path: str, functions: dict[str, SassFunction]) -> list[Missing]:
+    """Instructions the source asks for that the machine code lacks."""
+    try:
+        source = Path(source_path).read_text(encoding="utf-8", errors="replace")
+    except OSError:  # other lanes do not keep one
+        return []
+    stems = {i.opcode.partition(".")[0] for f in functions.values() for i in f.instructions}
+    return [
+        Missing(
+            what=f"{' or '.join(one.opcodes)} in the machine code",
+            reason=f"the source asks for {one.what}, and the SASS has none: the code is never "
+            "reached, or was built for another target",
+            remedy="check the branch that leads there and that the target is sm_90a",
+        )
+        for one in unused(source, stems)
+    ]
 
 
 def _with_code(

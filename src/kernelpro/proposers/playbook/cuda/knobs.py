@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from kernelpro.proposers.playbook.plan.planner import Grouping
 
-OWN_PRODUCTS = ("simt", "split_tf32", "tensor")
+OWN_PRODUCTS = ("simt", "split_tf32", "tensor", "wgmma")
 """Settings of ``matmul`` under which products and their epilogues are kernels of ours."""
 
 
@@ -45,13 +45,16 @@ class CudaKnobs:
     """Blocks per row for long reductions; 0 = as many as fill the GPU, 1 = never split."""
     matmul: str = "library"
     """Who multiplies: ``library``, ``library_half`` (bfloat16 operands), ``simt``, ``tensor`` (TF32
-    or half, as the problem allows) or ``split_tf32`` (float32 as three TF32 products)."""
+    or half by ``mma``, as the problem allows), ``split_tf32`` (float32 as three TF32 products) or
+    ``wgmma`` (halves by Hopper's warpgroups and TMA; ``tensor`` where a product does not fit)."""
     tile_m: int = 128
     tile_n: int = 128
     tile_k: int = 16
     """Block tile of own matrix products."""
     stages: int = 3
     """Shared-memory stages of own matrix products."""
+    wgmma_tile: str = "128x256"
+    """Name in ``hopper.tile.TILES``."""
     chunk_k: int = 8
     """Split products: depth that the tensor cores sum up before float32 adders take over."""
     resident_blocks: int = 1

@@ -9,6 +9,7 @@ and its neighbours.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from kernelpro.proposers.playbook.cuda.body import Body
@@ -23,6 +24,8 @@ TEMPLATES = {
     "simt": (), "tf32": (), "split": ("gemm_split.cuh",), "half": ("gemm_half.cuh",),
 }  # fmt: skip
 """Method -> texts it needs beyond ``gemm.cuh``."""
+WIDEST = {"simt": 4, "tf32": 2, "split": 2, "half": 2}
+"""Neighbouring columns that one thread of each method holds."""
 STATIC_SHARED_LIMIT = 48 * 1024
 """Bytes of shared memory a kernel gets without opting in (CUDA C++ guide, table of limits)."""
 
@@ -51,8 +54,8 @@ def emit_matmul(
 ) -> Emitted:
     """The product and its epilogue as one kernel. ``method``: a key of ``TEMPLATES``."""
     operands = _shape(step, buffers)
-    epilogue = step.epilogue or _plain(step)
-    functor, parameters = _functor(step, epilogue, buffers, knobs, method)
+    epilogue = step.epilogue or plain_epilogue(step)
+    functor, parameters = epilogue_functor(step, epilogue, buffers, knobs, WIDEST[method])
     body, shared = _call(step, buffers, knobs, method, operands.shape)
     kind = MEMORY_TYPES[buffers[step.lhs.buffer].dtype]
     own = [(f"const {kind}* __restrict__ {side}", access.buffer)
@@ -97,7 +100,7 @@ def _wide(access: Access, sizes: tuple[int, int], vector: int) -> bool:
     return all(value % vector == 0 for value in (sizes[contiguous], other, batch, access.offset))
 
 
-def _plain(step: MatmulKernel) -> Kernel:
+def plain_epilogue(step: MatmulKernel) -> Kernel:
     """An epilogue that only stores the sum."""
     strides = (step.m * step.n, step.n, 1) if step.batch > 1 else (step.n, 1)
     axes = (Axis(step.batch), Axis(step.m), Axis(step.n)) if step.batch > 1 else (
@@ -127,39 +130,57 @@ class _Epilogue(Body):
         return it.kind == "load" and it.access is not None and it.access.buffer == self.product
 
 
-def _functor(
-    step: MatmulKernel, epilogue: Kernel, buffers: dict[str, Buffer], knobs: CudaKnobs, method: str
-) -> tuple[str, list[tuple[str, str]]]:
-    """The epilogue as a struct of pointers, and its kernel parameters."""
-    widest = 4 if method == "simt" else 2
-    lanes = widest if _packs(epilogue, widest) else 1
-    body = _Epilogue(epilogue, buffers, lanes=lanes, fast=knobs.fast_math, stream=False)
-    body.product = step.product
-    stored_product = step.epilogue is None
-    parameters = [
-        (text, name) for text, name in body.parameters() if stored_product or name != step.product
-    ]
+def epilogue_functor(
+    step: MatmulKernel, epilogue: Kernel, buffers: dict[str, Buffer], knobs: CudaKnobs, widest: int,
+    extra: Sequence[str] = (),
+) -> tuple[str, list[tuple[str, str]]]:  # fmt: skip
+    """The epilogue as a struct of pointers, and its kernel parameters.
+
+    ``widest``: columns it takes at a time where every access is aligned for that. ``extra``:
+    further members, as lines.
+    """
+    lanes = widest if packs(epilogue, widest) else 1
+    body = epilogue_body(step, epilogue, buffers, lanes=lanes, fast=knobs.fast_math)
+    parameters = epilogue_parameters(step, body)
     before, inside, after = body.stores(epilogue.stores)
     roots = [s.node for s in epilogue.stores]
     constants = [i for i, level in enumerate(body.levels) if level == "constant"]
     statements = [*body.evaluate(constants), *before]
     statements += [*body.evaluate(body.needed(roots, "row"), inside), *after]
-    first = len(epilogue.axes) - 2
-    kind = body.index_type()
-    head = [f"const {kind} c{first} = i;", f"const {kind} c{first + 1} = j;"]
-    if step.batch > 1:
-        head.insert(0, f"const {kind} c0 = batch;")
+    head = coordinates_of(step, body)
     fields = [text.replace(" __restrict__", "") for text, _ in parameters]
     lines = [
         f"struct {step.name}_epilogue {{", f"  static constexpr int lanes = {lanes};",
         "  int batch;", *[f"  {field};" for field in fields],
         f"  KP_INLINE void operator()(int i, int j, const float (&values)[{lanes}]) const {{",
-        *indent(indent([*head, *statements])), "  }", "};", "",
+        *indent(indent([*head, *statements])), "  }", *extra, "};", "",
     ]  # fmt: skip
     return "\n".join(lines), parameters
 
 
-def _packs(epilogue: Kernel, lanes: int) -> bool:
+def epilogue_body(
+    step: MatmulKernel, epilogue: Kernel, buffers: dict[str, Buffer], *, lanes: int, fast: bool
+) -> Body:
+    """What writes the statements of an epilogue for ``lanes`` columns in ``values``."""
+    body = _Epilogue(epilogue, buffers, lanes=lanes, fast=fast, stream=False)
+    body.product = step.product
+    return body
+
+
+def epilogue_parameters(step: MatmulKernel, body: Body) -> list[tuple[str, str]]:
+    """(declaration, buffer) of what the epilogue reads and writes; the sums are in registers."""
+    stored = step.epilogue is None
+    return [(text, name) for text, name in body.parameters() if stored or name != step.product]
+
+
+def coordinates_of(step: MatmulKernel, body: Body, *, column: str = "j") -> list[str]:
+    """Statements that name the coordinates of the epilogue's axes."""
+    first, kind = len(body.kernel.axes) - 2, body.index_type()
+    lines = [f"const {kind} c{first} = i;", f"const {kind} c{first + 1} = {column};"]
+    return [f"const {kind} c0 = batch;", *lines] if step.batch > 1 else lines
+
+
+def packs(epilogue: Kernel, lanes: int) -> bool:
     """True if every contiguous access of the epilogue is aligned for ``lanes`` columns."""
     inner = len(epilogue.axes) - 1
     accesses = [n.access for n in epilogue.nodes if n.kind == "load" and n.access]

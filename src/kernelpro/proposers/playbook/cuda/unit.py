@@ -9,6 +9,11 @@ from typing import Literal
 from kernelpro.proposers.playbook.candidate import Body, allocation, aten_text, text_literal
 from kernelpro.proposers.playbook.cuda.elementwise import emit_elementwise
 from kernelpro.proposers.playbook.cuda.emitted import Emitted
+from kernelpro.proposers.playbook.cuda.hopper import source as hopper
+from kernelpro.proposers.playbook.cuda.hopper.emit import emit_hopper
+from kernelpro.proposers.playbook.cuda.hopper.emit import supports as supports_hopper
+from kernelpro.proposers.playbook.cuda.hopper.source import HopperProduct
+from kernelpro.proposers.playbook.cuda.hopper.tile import HopperTile
 from kernelpro.proposers.playbook.cuda.knobs import OWN_PRODUCTS, CudaKnobs
 from kernelpro.proposers.playbook.cuda.matmul import TEMPLATES, emit_matmul, supports
 from kernelpro.proposers.playbook.cuda.reduction import emit_reduction
@@ -23,14 +28,18 @@ from kernelpro.proposers.playbook.plan.ir import (
 from kernelpro.proposers.playbook.replay import worthwhile
 from kernelpro.schema.problem import Precision
 
-Method = Literal["library", "library_half", "simt", "tf32", "split", "half"]
+Method = Literal["library", "library_half", "simt", "tf32", "split", "half", "wgmma"]
+HOPPER = (9, 0)
+"""The one compute capability with warpgroup products."""
 
 
 def cuda_body(
-    plan: Plan, knobs: CudaKnobs, *, number: int, units: int, precision: Precision
-) -> Body:
-    """Native code of graph ``number`` for a GPU with ``units`` multiprocessors."""
-    writer = _Unit(plan, knobs, number, units, precision)
+    plan: Plan, knobs: CudaKnobs, *, number: int, units: int, precision: Precision,
+    capability: tuple[int, int] | None = None,
+) -> Body:  # fmt: skip
+    """Native code of graph ``number`` for a GPU with ``units`` multiprocessors and ``capability``
+    (None = unknown: nothing that only some GPUs have)."""
+    writer = _Unit(plan, knobs, number, units, precision, capability)
     for step in plan.steps:
         if isinstance(step, Kernel):
             writer.kernel(step)
@@ -49,8 +58,9 @@ class _Unit:
     """Collects sources and statements step by step."""
 
     def __init__(
-        self, plan: Plan, knobs: CudaKnobs, number: int, units: int, precision: Precision
-    ) -> None:
+        self, plan: Plan, knobs: CudaKnobs, number: int, units: int, precision: Precision,
+        capability: tuple[int, int] | None,
+    ) -> None:  # fmt: skip
         self.plan = plan
         self.knobs = knobs
         self.number = number
@@ -59,7 +69,9 @@ class _Unit:
         self.sources: list[str] = []
         self.bindings: list[str] = []
         self.statements: dict[str, tuple[str, ...]] = {}
+        self.capability = capability
         self.templates: set[str] = set()
+        self.hopper: list[tuple[HopperProduct, HopperTile]] = []
         self.like = next((n for n in plan.inputs if n not in plan.scalars), None)
 
     def kernel(self, step: Kernel) -> None:
@@ -89,7 +101,13 @@ class _Unit:
     def matmul(self, step: MatmulKernel) -> None:
         """A product with its epilogue: own kernel, or the library and a kernel after it."""
         method = self.method(step)
-        if method in TEMPLATES:
+        if method == "wgmma":
+            emitted, product, tile, before = emit_hopper(
+                step, self.plan.buffers, self.knobs, self.units
+            )
+            self.hopper.append((product, tile))
+            lines = [*self.allocations(step.writes()), *before, *self.launches(emitted)]
+        elif method in TEMPLATES:
             self.templates |= {"gemm.cuh", *TEMPLATES[method]}
             emitted = emit_matmul(step, self.plan.buffers, self.knobs, method)
             lines = [*self.allocations(step.writes()), *self.launches(emitted)]
@@ -107,7 +125,12 @@ class _Unit:
         if wanted in strict and supports(step, self.plan.buffers, strict[wanted]):
             return strict[wanted]
         half = self._is_half(step) or self.precision == "half"
-        if wanted == "tensor":
+        fits = self.capability == HOPPER and supports_hopper(
+            step, self.plan.buffers, rounding=self.precision == "half"
+        )
+        if wanted == "wgmma" and fits:
+            return "wgmma"
+        if wanted in ("tensor", "wgmma"):
             method: Method = "half" if half else "tf32"
             allowed = half or self.precision == "tf32"
             if allowed and supports(step, self.plan.buffers, method):
@@ -160,6 +183,8 @@ class _Unit:
         if not self.sources:
             return ""
         parts = [_text(name) for name in ("prelude.cuh", *sorted(self.templates))]
+        if self.hopper:
+            parts += [hopper.preamble(), hopper.wrappers(self.hopper)]
         source = "\n".join([*parts, *self.sources])
         lines = [
             f"_SOURCE_{self.number} = {text_literal(source)}",

@@ -8,9 +8,11 @@ from dataclasses import replace
 from typing import Any
 
 from kernelpro.proposers.playbook.candidate import Body
+from kernelpro.proposers.playbook.cuda.hopper.emit import supports as supports_hopper
+from kernelpro.proposers.playbook.cuda.hopper.tile import TILES
 from kernelpro.proposers.playbook.cuda.knobs import OWN_PRODUCTS, CudaKnobs
-from kernelpro.proposers.playbook.cuda.unit import cuda_body
-from kernelpro.proposers.playbook.plan.ir import Kernel, Plan
+from kernelpro.proposers.playbook.cuda.unit import HOPPER, cuda_body
+from kernelpro.proposers.playbook.plan.ir import Kernel, MatmulKernel, Plan
 from kernelpro.proposers.playbook.plan.planner import Grouping
 from kernelpro.proposers.playbook.recipes.base import Task, Variant, few_habits
 from kernelpro.proposers.playbook.replay import worthwhile
@@ -95,8 +97,9 @@ class CudaBackend:
     def body(self, plan: Plan, knobs: CudaKnobs, number: int, task: Task) -> Body:
         """CUDA for one plan."""
         return cuda_body(
-            plan, knobs, number=number, units=task.device.units, precision=task.problem.precision
-        )
+            plan, knobs, number=number, units=task.device.units, precision=task.problem.precision,
+            capability=task.device.capability,
+        )  # fmt: skip
 
     def move(self, name: str, knobs: CudaKnobs, task: Task) -> CudaKnobs | None:
         """``knobs`` after one move; None if it does not apply."""
@@ -115,6 +118,10 @@ def _products(best: CudaKnobs, task: Task) -> Iterator[Variant]:
     """Starting points for problems with matrix products."""
     precision = task.problem.precision
     after = "The library multiplies; everything after it is one kernel."
+    if _warpgroups(task):
+        yield Variant(replace(best, matmul="wgmma"),
+                      "own Hopper product (TMA, wgmma) with the epilogue in registers",
+                      "Runs near the library's rate, and sums never reach memory.")  # fmt: skip
     if precision == "half":
         yield Variant(replace(best, matmul="library_half"),
                       "library product in bfloat16, one fused kernel after it",
@@ -151,8 +158,12 @@ def _repairs(knobs: CudaKnobs, status: Status) -> Iterator[tuple[str, CudaKnobs]
         yield "launches instead of a CUDA graph", replace(knobs, graph=False)
     if status is Status.WRONG_RESULT:
         yield "accurate mathematics", replace(knobs, fast_math=False)
+        if knobs.matmul == "wgmma":
+            yield "warp products", replace(knobs, matmul="tensor", tile_k=TENSOR_TILE_K)
         yield "float32 products", replace(knobs, fast_math=False, matmul="library")
     if status in (Status.RUNTIME_ERROR, Status.BUILD_ERROR, Status.LOAD_ERROR):
+        if knobs.matmul == "wgmma":
+            yield "warp products", replace(knobs, matmul="tensor", tile_k=TENSOR_TILE_K)
         yield "smaller tiles", replace(knobs, tile_m=64, tile_n=64, stages=2)
     yield "library product", replace(knobs, matmul="library")
     yield "default settings", plain
@@ -185,9 +196,23 @@ def _block(k: CudaKnobs, task: Task, *, larger: bool) -> CudaKnobs | None:
     return changed
 
 
+def _warpgroups(task: Task) -> bool:
+    """True if some product can run on Hopper's warpgroup instructions."""
+    if task.device.capability != HOPPER:
+        return False
+    rounding = task.problem.precision == "half"
+    return any(
+        isinstance(step, MatmulKernel) and supports_hopper(step, plan.buffers, rounding=rounding)
+        for plan in task.plans("full")
+        for step in plan.steps
+    )
+
+
 def _tensor(k: CudaKnobs, task: Task) -> CudaKnobs | None:
     if not task.products:
         return None
+    if _warpgroups(task):
+        return replace(k, matmul="wgmma")
     if task.problem.precision == "strict":
         return replace(k, **SPLIT)
     return replace(k, matmul="tensor", tile_k=TENSOR_TILE_K)
@@ -208,6 +233,10 @@ def _own(k: CudaKnobs, task: Task) -> CudaKnobs | None:
 def _tile(k: CudaKnobs, task: Task, *, larger: bool) -> CudaKnobs | None:
     if not task.products or k.matmul not in OWN_PRODUCTS:
         return None
+    if k.matmul == "wgmma":
+        names = list(TILES)
+        place = names.index(k.wgmma_tile) + (-1 if larger else 1)
+        return replace(k, wgmma_tile=names[place]) if 0 <= place < len(names) else None
     if larger:
         return replace(k, tile_m=128, tile_n=128) if k.tile_m < 128 else _deeper(k)
     return replace(k, tile_m=64) if k.tile_m > 64 else replace(k, tile_n=64)

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import sys
+import types
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
+from tests.proposers.playbook.cuda.cases import Case
+from tests.proposers.playbook.cuda.hopper.products import CASES, candidate
 
 from kernelpro.proposers.playbook.cuda.hopper.operation import HopperOperation
 from kernelpro.proposers.playbook.cuda.hopper.source import HopperProduct
 from kernelpro.proposers.playbook.cuda.hopper.tile import HopperTile
+from kernelpro.proposers.playbook.cuda.knobs import CudaKnobs
 
 WIDE = HopperTile()
 TILES = {
@@ -172,3 +178,25 @@ def test_groups_of_the_reduction(name: str) -> None:
             assert (out[group] == 0).all()
         else:
             agrees(out[group], a[lines].t(), b[lines], "bfloat16")
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("name", ["128x256", "192x192", "128x256 pair"])
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_candidates(case: Case, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KERNELPRO_BUILD_DIR", str(tmp_path / "build"))
+    source, _ = candidate(case, tmp_path, CudaKnobs(matmul="wgmma", wgmma_tile=name))
+    module = types.ModuleType(f"hopper_{case.name}_{name.replace(' ', '_')}")
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    exec(compile(source, module.__name__, "exec"), module.__dict__)
+    torch.manual_seed(0)
+    model, inputs = module.ModelNew().cuda(), [x.cuda() for x in module.get_inputs()]
+    with torch.no_grad():
+        assert model._fits_0(inputs) is not None, "the native path was not taken"
+        got = model(*inputs)
+        exact = module.Model()(*[x.double() for x in inputs])
+    pairs = zip(got, exact, strict=True) if isinstance(got, tuple) else [(got, exact)]
+    for one, other in pairs:
+        scale = other.abs().max().item()
+        rounding = 2.0**-8 if case.name == "rounded" else ROUNDING.get(str(one.dtype)[6:], 2.0**-11)
+        assert (one.double() - other).abs().max().item() <= 2 * rounding * scale

@@ -1,4 +1,4 @@
-"""CUDA text of a Hopper product: configuration, sizes, epilogue and kernel around ``gemm.cuh``."""
+"""CUDA text of a Hopper product: configuration, sizes, epilogue and kernel around the template."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from typing import Literal
 from kernelpro.proposers.playbook.cuda.hopper.instructions import wgmma_function, wgmma_name
 from kernelpro.proposers.playbook.cuda.hopper.tile import DEPTH, REGISTERS, HopperTile
 
+TEMPLATES = ("hardware.cuh", "work.cuh", "pipeline.cuh", "results.cuh", "kernel.cuh")
+"""The template's parts in the order in which they use each other."""
 Work = Literal["dense", "ragged_rows", "ragged_depth"]
 _POLICIES: dict[Work, str] = {
     "dense": "DenseWork", "ragged_rows": "RaggedRows", "ragged_depth": "RaggedDepth",
@@ -66,7 +68,8 @@ def _box(lines: int, shared: int, *, k_major: bool) -> tuple[int, int, int]:
 
 def preamble() -> str:
     """The template text, once per source; after ``prelude.cuh``."""
-    return resources.files(__package__).joinpath("gemm.cuh").read_text(encoding="utf-8")
+    folder = resources.files(__package__)
+    return "".join(folder.joinpath(name).read_text(encoding="utf-8") for name in TEMPLATES)
 
 
 def wrappers(products: Sequence[tuple[HopperProduct, HopperTile]]) -> str:

@@ -112,3 +112,13 @@ class HopperTile:
             else:
                 break
         return tile
+
+
+TILES: dict[str, HopperTile] = {
+    "128x256": HopperTile(cluster=1),
+    "128x256 pair": HopperTile(),
+    "256x128": HopperTile(blocks_m=2, tile_n=128, cluster=1, stage_columns=64),
+    "192x192": HopperTile(consumers=3, tile_n=192, stages=3, cluster=1, stage_columns=192),
+    "128x128": HopperTile(tile_n=128, stages=6, cluster=1),
+}
+"""What a knob can choose from, largest first. Pairs share B by multicast."""
