@@ -35,7 +35,9 @@ def test_devices_are_told_apart_and_their_time_is_shared_out() -> None:
         ("b", 1, 40.0, 0.4), ("a", 2, 20.0, 0.2),
     ]  # fmt: skip
     assert view.devices[1].workers == ("actor#0", "actor#1")
-    assert view.devices[0].label == "cuda:0 GPU-2", "two GPUs of a machine have the same name inside"
+    assert view.devices[0].label == "cuda:0 GPU-2", (
+        "two GPUs of a machine have the same name inside"
+    )
     assert view.busy_share == pytest.approx(0.3)
     assert view.queued_mean_s == pytest.approx(7 / 3)
     assert view.queued_max_s == 5.0
