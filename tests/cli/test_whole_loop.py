@@ -81,7 +81,8 @@ def test_optimize_leaves_a_file_that_runs_without_kernelpro_and_a_report(folder)
     assert done.returncode == 0, done.stderr
     result = json.loads(done.stdout)
     run = folder / "runs" / result["run_id"]
-    assert "2/2" in done.stderr
+    # Progress; one attempt is enough where it is at the roofline.
+    assert "[1/2]" in done.stderr
     assert (run / "report.html").stat().st_size > 10_000
     if not result["keep_eager"]:
         text = (run / "best.py").read_text()
