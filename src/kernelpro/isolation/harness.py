@@ -113,10 +113,11 @@ class Harness:
         fresh = [
             size for call in calls if call["fresh"] for size in self._slots.sizes(call["slot"])
         ]
+        wanted = [*sizes * len(calls), *fresh]  # before memory is free that it could lie in
         self._outputs.clear()
         self._given.clear()
         gc.collect()
-        self._timer.poison([*sizes * len(calls), *fresh])
+        self._timer.poison(wanted)
         gc.disable()
         return {}
 
@@ -265,7 +266,8 @@ def candidate_code(kind: str) -> Iterator[None]:
 
 def own_modules() -> list[ModuleType]:
     """The modules whose functions and classes a candidate would gain from patching."""
-    names = ("audit", "capture", "child", "frames", "guards", "harness", "identities", "inputs",
+    names = ("allocator", "audit", "capture", "child", "device_memory", "frames", "guards",
+             "harness", "identities", "inputs",
              "loading", "mail", "payload", "timing", "cuda_timing", "cuda_hold")  # fmt: skip
     found = (sys.modules.get(f"kernelpro.isolation.{name}") for name in names)
     return [module for module in found if module is not None]

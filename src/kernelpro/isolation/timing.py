@@ -6,13 +6,13 @@ are what the process claims; the referee holds them against its own wall clock.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from time import perf_counter_ns as _clock
 from typing import Any, Protocol
 
 import torch
 
-from kernelpro.isolation.allocator import keep_freed_memory
+from kernelpro.isolation.allocator import FreeMemory, keep_freed_memory
 
 POISON_BYTES = 32 << 20
 """Most memory filled before a block. Chosen: under 10 ms on a slow core. The referee also asks for
@@ -63,6 +63,7 @@ class CpuTimer:
     def __init__(self) -> None:
         # Page faults would drown the kernel under test. Same setting for candidate and baseline.
         keep_freed_memory()
+        self._memory = FreeMemory()
 
     def time(self, call: Callable[..., Any], arguments: Sequence[Any], *, idle: bool) -> Timed:
         """Call once between two readings of the monotonic clock."""
@@ -74,18 +75,33 @@ class CpuTimer:
     def poison(self, sizes: Sequence[int]) -> None:
         """Allocate, fill and free buffers like the outputs to come; of small ones more than will
         be asked for, since the allocator may keep the last answer at any of several places."""
-        held, budget, reserve = [], POISON_BYTES, RESERVE_BYTES
-        wanted = list(sizes)
+        budget = POISON_BYTES
+        beyond: list[int] = []
+        for size, count in self._wanted(sizes):
+            for _ in range(count):
+                if size <= budget:
+                    budget -= size
+                    self._memory.take(size, POISON_BYTE)
+                else:
+                    beyond.append(size)
+        self._touch(beyond)
+        self._memory.give_back()
+
+    @staticmethod
+    def _wanted(sizes: Sequence[int]) -> Iterator[tuple[int, int]]:
+        """(bytes, how many): the outputs, then spares."""
+        for size in sizes:
+            yield size, 1
         for size in set(sizes):
-            wanted += [size] * min(POISON_SPARES, POISON_SPARE_BYTES // max(1, size))
-            wanted += [size] * SPARE_OUTPUTS
-        for size in wanted:
-            if size <= budget:
-                budget -= size
-                held.append(torch.empty(size, dtype=torch.uint8).fill_(POISON_BYTE))
-            elif size <= reserve:
-                # Memory this process may never have had: its page faults must not fall into
-                # timed calls. The baseline's process, which lives longer, has had them.
+            yield size, min(POISON_SPARES, POISON_SPARE_BYTES // max(1, size)) + SPARE_OUTPUTS
+
+    @staticmethod
+    def _touch(sizes: Sequence[int]) -> None:
+        """Memory this process may never have had: its page faults must not fall into timed calls.
+        The baseline's process, which lives longer, has had them."""
+        held, reserve = [], RESERVE_BYTES
+        for size in sizes:
+            if size <= reserve:
                 reserve -= size
                 held.append(torch.empty(size, dtype=torch.uint8))
                 held[-1][::PAGE_BYTES].fill_(POISON_BYTE)
