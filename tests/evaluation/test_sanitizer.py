@@ -60,6 +60,10 @@ def test_a_clean_log_is_clean_and_a_crash_is_neither() -> None:
     assert crashed.failed == "the program ended with code 1: RuntimeError: no device"
     assert not crashed.errors
     assert "within" in sanitizer.read(None, "", "").failed
+    ended_early = sanitizer.read(0, "========= COMPUTE-SANITIZER\n", "")
+    assert ended_early.failed and ended_early != sanitizer.Said(), "silence is no verdict"
+    hazards = "========= RACECHECK SUMMARY: 0 hazards displayed (0 errors, 0 warnings)\n"
+    assert sanitizer.read(0, hazards, "") == sanitizer.Said()
 
 
 def test_the_tool_gets_the_job_and_an_allocation_a_tensor(tool: Stand, tmp_path: Path) -> None:

@@ -7,10 +7,7 @@ remark: both can be wrong about asynchronous copies and about padding that nothi
 
 from __future__ import annotations
 
-import contextlib
-import os
-import signal
-import subprocess
+import re
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -20,6 +17,7 @@ from typing import Any
 from kernelpro.evaluation.record import Case
 from kernelpro.inline.nvcc import find_cuda_program
 from kernelpro.isolation.one_call_job import OneCallJob
+from kernelpro.isolation.tool_process import ToolProcess
 from kernelpro.text import printable
 
 CHECK = "device_memory"
@@ -29,6 +27,7 @@ TIMEOUT_S = 90.0
 ERROR_EXIT = 86
 """Chosen: what the tool shall end with if it found errors; no status of the program's own."""
 PREFIX = "========= "
+_CLEAN = re.compile(r"^(?:ERROR|RACECHECK) SUMMARY: 0 ")
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +97,7 @@ def run(program: Path, tool: str, source: str, build_root: Path, job: Mapping[st
     try:
         given.give(source, build_root, job)
         try:
-            code, output = _finish(command, given.environment)
+            code, output = ToolProcess(command, given.environment).finish(TIMEOUT_S)
         except OSError as error:
             return Said(failed=str(error))
         text = log.read_text(encoding="utf-8", errors="replace") if log.is_file() else ""
@@ -110,23 +109,6 @@ def run(program: Path, tool: str, source: str, build_root: Path, job: Mapping[st
 def _quiet(tool: str) -> list[str]:
     # Calls that a library makes only to see whether they work are no errors of a kernel.
     return ["--report-api-errors", "no"] if tool == "memcheck" else []
-
-
-def _finish(command: list[str], environment: Mapping[str, str]) -> tuple[int | None, str]:
-    """Exit code (None: out of time) and the program's own output."""
-    process = subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
-        env={**environment, "LC_ALL": "C"}, start_new_session=True,
-    )  # fmt: skip
-    try:
-        output, _ = process.communicate(timeout=TIMEOUT_S)
-        return process.returncode, output
-    except subprocess.TimeoutExpired:
-        return None, ""
-    finally:
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        process.communicate()
 
 
 def read(code: int | None, log: str, output: str) -> Said:
@@ -141,6 +123,9 @@ def read(code: int | None, log: str, output: str) -> Said:
     if code:
         tail = (output.strip().splitlines() or lines or ["no output"])[-1]
         return Said(failed=f"the program ended with code {code}: {printable(tail)[:300]}")
+    if not any(_CLEAN.search(line) for line in lines):
+        # A program that ends before the tool has summed up proves nothing.
+        return Said(failed="the tool gave no summary")
     return Said()
 
 

@@ -49,7 +49,7 @@ def test_the_next_candidate_finds_its_program_waiting(ncu: Stand, profiler: Prof
     program = ncu(WAIT + "log.write(TABLE)")
     first = count(profiler, program, "x")
     assert [k.name for k in first.kernels] == ["k"] and "source" in first.output
-    pid = waiting(profiler)._run._process.pid
+    pid = waiting(profiler)._run._tool.process.pid
     second = count(profiler, program, "x")
     assert str(pid) in second.output and str(pid) not in first.output
 
@@ -70,7 +70,7 @@ def test_other_metrics_need_another_program(ncu: Stand, profiler: Profiler) -> N
 def test_a_program_that_died_while_waiting_is_replaced(ncu: Stand, profiler: Profiler) -> None:
     program = ncu(WAIT + "log.write(TABLE)")
     count(profiler, program, "x")
-    waiting(profiler)._run._process.kill()
+    waiting(profiler)._run._tool.process.kill()
     while waiting(profiler).alive:
         time.sleep(0.01)
     assert count(profiler, program, "x").kernels

@@ -6,11 +6,8 @@ not an exception: the caller falls back to weaker collectors.
 
 from __future__ import annotations
 
-import contextlib
 import os
 import shutil
-import signal
-import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -18,6 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from kernelpro.errors import UserError
+from kernelpro.isolation.tool_process import ToolProcess
 from kernelpro.profiling.cuda.ncu_csv import NcuKernel, read_csv
 from kernelpro.profiling.cuda.ncu_query import known_metrics, refused, request
 from kernelpro.schema.profile import Missing
@@ -175,13 +173,9 @@ class Run:
         # No TemporaryDirectory: a forked copy of this process would remove it with this object.
         self._folder = Path(tempfile.mkdtemp(prefix="kernelpro-ncu-"))
         self._log = self._folder / "ncu.csv"
-        env = {**(os.environ if environment is None else environment), "LC_ALL": "C"}
+        command = command_line(ncu, target, metrics, selection, self._log)
         try:
-            self._process = subprocess.Popen(
-                command_line(ncu, target, metrics, selection, self._log),
-                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
-                env=env, start_new_session=True,
-            )  # fmt: skip
+            self._tool = ToolProcess(command, os.environ if environment is None else environment)
         except OSError:
             shutil.rmtree(self._folder, ignore_errors=True)
             raise
@@ -189,14 +183,13 @@ class Run:
     @property
     def alive(self) -> bool:
         """False once ncu has ended."""
-        return self._process.poll() is None
+        return self._tool.alive
 
     def finish(self, timeout_s: float) -> tuple[Captured, str]:
         """Wait for the end; what was captured, and ncu's table as text."""
-        try:
-            output, _ = self._process.communicate(timeout=timeout_s)
-        except subprocess.TimeoutExpired:
-            self.kill()
+        code, output = self._tool.finish(timeout_s)
+        if code is None:
+            shutil.rmtree(self._folder, ignore_errors=True)
             return _failed(
                 f"ncu did not finish within {timeout_s:.0f} s",
                 "profile fewer launches, or raise the time limit",
@@ -205,15 +198,13 @@ class Run:
         if self._log.is_file():
             text = self._log.read_text(encoding="utf-8", errors="replace")
         shutil.rmtree(self._folder, ignore_errors=True)
-        captured = _read(text, output, self._process.returncode)
+        captured = _read(text, output, code)
         captured.output = truncate_middle(output, 2000)
         return captured, text
 
     def kill(self) -> None:
         """End ncu and all that it started."""
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(self._process.pid, signal.SIGKILL)
-        self._process.communicate()
+        self._tool.kill()
         shutil.rmtree(self._folder, ignore_errors=True)
 
 
