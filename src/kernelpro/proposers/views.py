@@ -8,14 +8,12 @@ from kernelpro.diagnosis.moves import meaning
 from kernelpro.prompts.fit import Part
 from kernelpro.prompts.render import load
 from kernelpro.schema.graph import Graph
-from kernelpro.schema.hardware import Device, Peaks
+from kernelpro.schema.hardware import HOPPER, Device, Peaks
 from kernelpro.schema.memory import MemoryEntry
 from kernelpro.schema.problem import Problem, TensorSpec
 from kernelpro.schema.proposal_request import Attempt, ProposalRequest
 from kernelpro.text import format_si, format_us, printable
 
-HOPPER = (9, 0)
-"""The compute capability that has wgmma: later ones do not."""
 GRAPH_LINES = 40
 """Operators of the exported graph that are listed (chosen: larger graphs are networks, whose
 source says it better)."""

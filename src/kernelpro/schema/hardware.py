@@ -35,6 +35,10 @@ class EnergyCosts:
     __pydantic_config__ = CONFIG
 
 
+HOPPER = (9, 0)
+"""The one compute capability with warpgroup products (``wgmma``, sm_90a)."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Peaks:
     """Attainable ceilings of a device: the roofline."""

@@ -26,11 +26,10 @@ from kernelpro.proposers.playbook.plan.ir import (
     ScanKernel,
 )  # fmt: skip
 from kernelpro.proposers.playbook.replay import worthwhile
+from kernelpro.schema.hardware import HOPPER
 from kernelpro.schema.problem import Precision
 
 Method = Literal["library", "library_half", "simt", "tf32", "split", "half", "wgmma"]
-HOPPER = (9, 0)
-"""The one compute capability with warpgroup products."""
 
 
 def cuda_body(

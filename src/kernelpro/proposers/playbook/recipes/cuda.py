@@ -11,11 +11,12 @@ from kernelpro.proposers.playbook.candidate import Body
 from kernelpro.proposers.playbook.cuda.hopper.emit import supports as supports_hopper
 from kernelpro.proposers.playbook.cuda.hopper.tile import TILES
 from kernelpro.proposers.playbook.cuda.knobs import OWN_PRODUCTS, CudaKnobs
-from kernelpro.proposers.playbook.cuda.unit import HOPPER, cuda_body
+from kernelpro.proposers.playbook.cuda.unit import cuda_body
 from kernelpro.proposers.playbook.plan.ir import Kernel, MatmulKernel, Plan
 from kernelpro.proposers.playbook.plan.planner import Grouping
 from kernelpro.proposers.playbook.recipes.base import Task, Variant, few_habits
 from kernelpro.proposers.playbook.replay import worthwhile
+from kernelpro.schema.hardware import HOPPER
 from kernelpro.schema.outcome import Outcome, Status
 
 MAX_THREADS = 1024
