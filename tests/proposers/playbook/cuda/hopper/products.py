@@ -10,8 +10,9 @@ from kernelpro.problems import load_problem
 from kernelpro.problems.export import export_graphs
 from kernelpro.proposers.playbook.candidate import Body, candidate_source
 from kernelpro.proposers.playbook.cuda.knobs import CudaKnobs
-from kernelpro.proposers.playbook.cuda.unit import HOPPER, cuda_body
+from kernelpro.proposers.playbook.cuda.unit import cuda_body
 from kernelpro.proposers.playbook.plan.build import make_plan
+from kernelpro.schema.hardware import HOPPER
 
 _HALF = "torch.randn(264, 200, dtype=torch.float16), torch.randn(200, 392, dtype=torch.float16)"
 _BF16 = _HALF.replace("float16", "bfloat16")
