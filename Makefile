@@ -52,7 +52,7 @@ demo: $(VENV)/.run ## Optimise one example end to end and name the report (no GP
 check: setup ## Format, lint, strict types, architecture, fast tests, docs check (< 5 minutes)
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
-	$(BIN)/mypy
+	MYPY_NUM_WORKERS=2 $(BIN)/mypy
 	$(BIN)/python -m pytest -q -m "not slow" -n 2 $(PYTEST)
 
 test: setup local-model $(VENV)/.clusters $(VENV)/.browser ## Every test this machine can run
