@@ -9,6 +9,9 @@ TORCH ?= torch==2.13.0
 # More arguments for pytest, e.g. `make test PYTEST=--lf`.
 PYTEST ?=
 
+# Where Python may keep no bytecode, each of the tests' many processes compiles all that it imports.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
 .PHONY: help setup local-model demo test check format docs bench clean
 
@@ -52,7 +55,7 @@ demo: $(VENV)/.run ## Optimise one example end to end and name the report (no GP
 check: setup ## Format, lint, strict types, architecture, fast tests, docs check (< 5 minutes)
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
-	MYPY_NUM_WORKERS=2 $(BIN)/mypy
+	$(BIN)/mypy
 	$(BIN)/python -m pytest -q -m "not slow" -n 2 $(PYTEST)
 
 test: setup local-model $(VENV)/.clusters $(VENV)/.browser ## Every test this machine can run
