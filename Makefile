@@ -9,6 +9,9 @@ TORCH ?= torch==2.13.0
 # More arguments for pytest, e.g. `make test PYTEST=--lf`.
 PYTEST ?=
 
+# Where Python may keep no bytecode, each of the tests' many processes compiles all that it imports.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
 .PHONY: help setup local-model demo test check format docs bench clean
 

@@ -8,6 +8,11 @@ import os
 import pytest
 from hypothesis import HealthCheck, settings
 
+# Before torch is imported, which reads it: threads of this process that wait for each other sleep.
+# By default they spin, beside the other worker's tests and the subjects that these here start,
+# and a second of work takes five. Subjects have an environment of their own, without this.
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+
 # Unit tests make no claim about time: a busy machine must not fail them.
 settings.register_profile("kernelpro", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("kernelpro")

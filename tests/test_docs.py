@@ -29,12 +29,17 @@ def test_local_links_lead_somewhere(page):
             assert (page.parent / target).exists(), f"{page.name} links to {target}"
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.relative_to(ROOT).as_posix())
-def test_commands_in_the_text_exist(page):
+@pytest.fixture(scope="module")
+def known():
+    """What can be typed after ``kernelpro``."""
     sys.path.insert(0, str(ROOT / "scripts"))
     from generate_docs import commands
 
-    known = {" ".join(words) for words in commands()}
+    return {" ".join(words) for words in commands()}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.relative_to(ROOT).as_posix())
+def test_commands_in_the_text_exist(page, known):
     blocks = re.findall(r"(?ms)^```(?:sh|text)\n(.*?)^```", page.read_text("utf-8"))
     text = "\n".join(blocks)
     for shown in re.findall(r"^(?:\$ )?kernelpro ((?:(?:runs|code) )?[a-z]+)\b", text, flags=re.M):

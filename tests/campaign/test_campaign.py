@@ -141,8 +141,14 @@ def _recorded(folder: Path) -> int:
 def test_ctrl_c_ends_the_runs_cleanly(tmp_path: Path) -> None:
     made = campaign(tmp_path / "c", 3, evaluations=60)
     with contextlib.closing(made), fleet_crew() as crew:
-        timer = threading.Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGINT))
-        timer.start()
+
+        def interrupt() -> None:
+            until = time.monotonic() + 60
+            while crew.health().deliveries.get("counted", 0) < 10 and time.monotonic() < until:
+                time.sleep(0.01)
+            os.kill(os.getpid(), signal.SIGINT)
+
+        threading.Thread(target=interrupt).start()
         with pytest.raises(KeyboardInterrupt):
             made.run(crew, cache_root=tmp_path)
     index = CampaignIndex(tmp_path / "c")

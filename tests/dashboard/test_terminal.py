@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import re
 import shutil
 import subprocess
@@ -166,7 +167,7 @@ with LiveView(stderr_console()) as view:
 def test_the_live_view_in_tmux_survives_a_resize(tmp_path):
     script = tmp_path / "live.py"
     script.write_text(IN_TMUX)
-    server = ["tmux", "-L", f"kernelpro-{tmp_path.name}"]
+    server = ["tmux", "-L", f"kernelpro-{os.getpid()}"]
 
     def tmux(*words: str) -> str:
         return subprocess.run([*server, *words], capture_output=True, text=True, check=True).stdout

@@ -102,7 +102,10 @@ def test_a_run_stays_on_its_device_model() -> None:
     crew.close()
 
 
-def test_workers_that_do_not_start_fail_the_jobs_with_their_reason() -> None:
+def test_workers_that_do_not_start_fail_the_jobs_with_their_reason(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("kernelpro.executors.crew.RESTART_PAUSE_S", (0.0, 0.01, 0.02))
     slot = Slot("broken", starts=False)
     crew = Crew("test", [slot], overlaps=True)
     with pytest.raises(MachineError, match="No worker of test starts: no torch here"):

@@ -51,11 +51,14 @@ def test_a_late_writer_is_seen(start: Start) -> None:
 def test_an_answer_worked_out_after_the_block_is_cheating(start: Start) -> None:
     """The digest in the block's reply binds what is read later, whoever asks how often."""
     code = """
-    import threading, time
+    import os, threading, time
+    here = os.environ['KERNELPRO_BUILD_DIR']
     y = torch.empty(1 << 20)
     def late():
-        time.sleep(0.5)
+        while not os.path.exists(here + '/go'):
+            time.sleep(0.01)
         y[1::2] = 2
+        open(here + '/done', 'w').close()
     threading.Thread(target=late).start()
     return y
     """
@@ -64,7 +67,11 @@ def test_an_answer_worked_out_after_the_block_is_cheating(start: Start) -> None:
     subject.write_inputs(0, [X])
     subject.run([Call(slot=0)])
     subject.read_outputs(0)
-    time.sleep(1)
+    (subject._job.build_root / "go").touch()
+    deadline = time.monotonic() + 60
+    while not (subject._job.build_root / "done").exists():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
     with pytest.raises(SubjectFailure) as caught:
         subject.read_outputs(0)
     assert (caught.value.status, caught.value.stage) == (Status.CHEATING, Stage.VERIFY)
@@ -242,17 +249,24 @@ def test_idle_threads_take_no_time_and_busy_ones_do(start: Start) -> None:
     for value in (1.0, 1.0, 2.0, 2.0):
         subject.write_inputs(0, [X * value])
         spent.append(subject.run([Call(slot=0)]).flags["background_us"])
+        before, deadline = subject.cpu_us(), time.monotonic() + 60
         time.sleep(0.05)
+        while value > 1 and subject.cpu_us() < before + 50_000:  # where others take the cores
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
     assert spent[1] < 10_000 < spent[3]
 
 
 def test_threads_behind_the_back_of_threading_are_counted(start: Start) -> None:
     code = """
     import _thread, time
+    begun = []
     def wait():
+        begun.append(1)
         time.sleep(60)
     _thread.start_new_thread(wait, ())
-    time.sleep(0.05)
+    while not begun:
+        time.sleep(0.001)
     return x
     """
     subject = start(candidate(code))

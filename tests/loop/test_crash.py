@@ -12,7 +12,11 @@ import pytest
 ROOT = Path(__file__).parents[2]
 
 
-@pytest.mark.parametrize(("runs", "parallel"), [(20, 1), (6, 3)])
+# Four runs are one of each search.
+@pytest.mark.parametrize(
+    ("runs", "parallel"),
+    [(4, 1), (4, 3), *(pytest.param(*more, marks=pytest.mark.slow) for more in ((20, 1), (6, 3)))],
+)
 def test_kill_9_at_random_points_changes_nothing(tmp_path: Path, runs: int, parallel: int) -> None:
     command = [sys.executable, "-m", "tests.loop.crash_driver", str(tmp_path), str(runs)]
     done = subprocess.run(

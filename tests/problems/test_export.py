@@ -269,6 +269,19 @@ def test_compulsory_bytes(tmp_path: Any) -> None:
     assert total(tied) == 2 * row + 8 * 8 * 4, "tied parameters are one tensor"
 
 
+def test_operators_of_a_library_that_came_later_are_decomposed_too(tmp_path: Any) -> None:
+    assert export_graphs(problem_of(write("a + 1", X), tmp_path))
+    library = torch.library.Library("kernelpro_export_test", "DEF")
+    try:
+        library.define("twice(Tensor x) -> Tensor")
+        library.impl("twice", lambda x: x * 2, "CompositeImplicitAutograd")
+        body = "torch.ops.kernelpro_export_test.twice(a)"
+        (graph,) = export_graphs(problem_of(write(body, X), tmp_path))
+    finally:
+        library._destroy()
+    assert [node.op for node in graph.nodes] == ["aten.mul.Tensor"]
+
+
 def test_one_graph_per_input_set(tmp_path: Any) -> None:
     sets = "def small():\n    return [torch.randn(2, 4)]\nINPUT_SETS = [get_inputs, small]\n"
     source = write("a * 2", X) + sets
