@@ -63,3 +63,21 @@ def test_the_first_node_with_a_source_is_remembered() -> None:
     assert archive.with_source("hash of other") is None
     assert archive.source_hashes() == {"hash of same"}
     assert len(archive) == 2
+
+
+def test_what_was_tried_by_then_is_a_set_that_later_sources_do_not_change() -> None:
+    archive = Archive({}.__getitem__)
+    for number in (1, 2, 3):
+        archive.add(number, node(number))
+    before = archive.source_hashes()
+    assert archive.source_hashes() == before
+    archive.add(4, node(4))
+    archive.add(5, node(4))
+    hashes = [f"hash of source {n}" for n in (1, 2, 3)]
+    assert before == set(hashes) and list(before) == hashes and len(before) == 3
+    assert "hash of source 4" not in before and "hash of source 4" in archive.source_hashes()
+    assert 4 not in before
+    assert before | {"x"} == {*hashes, "x"} and archive.source_hashes() - before == {
+        "hash of source 4"
+    }
+    assert not Archive({}.__getitem__).source_hashes()

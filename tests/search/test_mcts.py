@@ -49,8 +49,10 @@ def test_visits_rewards_and_pending_add_up(world: tuple[int, int, int, float]) -
         assert math.isclose(node.total, own * node.reward + sum(c.total for c in below))
         assert node.successes == int(node.ok) + sum(c.successes for c in below)
         assert node.pending == node.pending_here + sum(c.pending for c in below)
-        assert set(node.live) == {c.id for c in below if c.askable}
-        assert node.askable == (not node.dead and (not node.exhausted or bool(node.live)))
+        live = [entry[-1] for entry in node.live.entries]
+        assert len(live) == len(node.live)
+        assert {c.id for c in live} == {c.id for c in below if c.askable}
+        assert node.askable == (not node.dead and (not node.exhausted or bool(live)))
 
 
 @given(worlds)
@@ -260,8 +262,12 @@ def test_an_exhausted_node_with_children_is_passed_through() -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "named"), [({"preset": "papr"}, "papr"), ({"explore": 1.0}, "explore")]
-)
+    ("options", "named"),
+    [
+        ({"preset": "papr"}, "papr"), ({"explore": 1.0}, "explore"),
+        ({"exploration": -0.1}, "exploration"), ({"virtual_loss": math.nan}, "virtual_loss"),
+    ],
+)  # fmt: skip
 def test_wrong_options_are_named(options: dict[str, object], named: str) -> None:
     with pytest.raises(UserError, match=named):
         mcts(**options)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import json
 from typing import Any
 
 import pytest
@@ -58,6 +60,36 @@ def test_large_parts_leave_the_row() -> None:
     assert event.candidate is not None
     assert event.candidate.source_hash in blobs
     assert (row.node_id, row.status, row.speedup) == ("n0001", "ok", 1.1)
+
+
+@given(st.dictionaries(keys, values, max_size=4), st.booleans(), texts)
+def test_one_pass_decodes_as_the_parts_one_by_one(
+    knobs: dict[str, Any], profiles: bool, source: str
+) -> None:
+    """Texts that look like tags stay texts, with and without the profile."""
+    blobs = Blobs()
+    source += '{"$blob":"sha256:0"} \\"$ \U0001f600 \u2028'
+    event = dataclasses.replace(finished(1, source=source, profile=profile()), ledger=(knobs,))
+    row = to_row(event, blobs.put)
+    expected = event if profiles else dataclasses.replace(event, profile=None)
+    assert from_row(row.kind, row.payload, blobs.__getitem__, profiles=profiles) == expected
+    spaced = json.dumps(json.loads(row.payload))  # as no writer of ours does it: part by part
+    assert from_row(row.kind, spaced, blobs.__getitem__, profiles=profiles) == expected
+
+
+def test_a_profile_that_is_not_wanted_is_not_read() -> None:
+    blobs = Blobs()
+    row = to_row(finished(1, profile=profile()), blobs.put)
+    read: list[str] = []
+
+    def get(tagged: str) -> bytes:
+        read.append(tagged)
+        return blobs[tagged]
+
+    event = from_row(row.kind, row.payload, get, profiles=False)
+    assert isinstance(event, NodeFinished) and event.candidate is not None
+    assert event.profile is None
+    assert read == [event.candidate.source_hash]
 
 
 def test_lone_surrogates_from_program_output_are_replaced() -> None:

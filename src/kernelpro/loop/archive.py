@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator, Set
+from itertools import islice
+from typing import Any
 
 from kernelpro.schema.event import Event, NodeFinished
 from kernelpro.schema.proposal_request import Attempt
@@ -12,6 +14,35 @@ CAPACITY = 2_000
 """Attempts kept in memory (chosen: about 50 MB at 25 KB each)."""
 SIBLINGS = 32
 """Most recent siblings shown to a writer (chosen: a prompt has no room for more)."""
+
+
+class Tried(Set[str]):
+    """Hashes of the sources that were there when it was made; later ones do not show.
+
+    A view of the archive's own tables, which only grow: it costs the same for any number of
+    sources, so that a long run can show every request those before it.
+    """
+
+    def __init__(self, sources: list[str], number: dict[str, int]) -> None:
+        self._sources = sources
+        self._number = number
+        """Source -> its index in ``sources``."""
+        self._count = len(sources)
+
+    def __contains__(self, source_hash: object) -> bool:
+        number = self._number.get(source_hash) if isinstance(source_hash, str) else None
+        return number is not None and number < self._count
+
+    def __iter__(self) -> Iterator[str]:
+        return islice(self._sources, self._count)
+
+    def __len__(self) -> int:
+        return self._count
+
+    @classmethod
+    def _from_iterable(cls, it: Iterable[Any]) -> frozenset[Any]:
+        """What union and difference make."""
+        return frozenset(it)
 
 
 class Archive:
@@ -23,7 +54,11 @@ class Archive:
         self._recent: OrderedDict[str, Attempt] = OrderedDict()
         self._seq: dict[str, int] = {}
         self._children: dict[str | None, list[str]] = {}
-        self._by_source: dict[str, str] = {}
+        self._sources: list[str] = []
+        """Hashes of distinct sources, in order of arrival."""
+        self._source_number: dict[str, int] = {}
+        self._first_with: list[str] = []
+        """Node ids that brought them, in the same order."""
 
     def __len__(self) -> int:
         return len(self._seq)
@@ -38,7 +73,10 @@ class Archive:
             return
         self._seq[candidate.id] = seq
         self._children.setdefault(candidate.parent_id, []).append(candidate.id)
-        self._by_source.setdefault(candidate.source_hash, candidate.id)
+        if candidate.source_hash not in self._source_number:
+            self._source_number[candidate.source_hash] = len(self._sources)
+            self._first_with.append(candidate.id)
+            self._sources.append(candidate.source_hash)
         self._keep(candidate.id, _attempt(event))
 
     def attempt(self, node_id: str) -> Attempt:
@@ -56,11 +94,12 @@ class Archive:
 
     def with_source(self, source_hash: str) -> str | None:
         """The first node with this source, if any."""
-        return self._by_source.get(source_hash)
+        number = self._source_number.get(source_hash)
+        return None if number is None else self._first_with[number]
 
-    def source_hashes(self) -> frozenset[str]:
+    def source_hashes(self) -> Tried:
         """Of every candidate so far."""
-        return frozenset(self._by_source)
+        return Tried(self._sources, self._source_number)
 
     def _keep(self, node_id: str, attempt: Attempt) -> None:
         self._recent[node_id] = attempt

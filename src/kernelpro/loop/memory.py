@@ -16,6 +16,7 @@ resume alike.
 from __future__ import annotations
 
 import dataclasses
+import heapq
 from collections.abc import Iterable, Sequence
 from typing import get_args
 
@@ -46,6 +47,10 @@ class Memory:
         }
         self._characters = dict.fromkeys(self._active, 0)
         self._uses: dict[int, int] = {}
+        self._least_used: dict[MemoryCategory, list[tuple[int, int]]] = {
+            c: [] for c in self._active
+        }
+        """Heaps of (uses, id); what is no longer so stays in until it comes up."""
         self._by_key: dict[tuple[str, ...], int] = {}
         self._last_id = 0
 
@@ -91,11 +96,11 @@ class Memory:
             if entry.retired_by is not None:
                 self._drop(entry)
             elif entry.id in category:
-                self._uses[entry.id] += 1
+                self._count_use(entry)
             else:
                 category[entry.id] = entry
                 self._characters[entry.category] += len(entry.text)
-                self._uses[entry.id] = 1
+                self._count_use(entry)
                 self._by_key[_key(entry)] = entry.id
                 self._evict(entry.category)
 
@@ -133,8 +138,13 @@ class Memory:
     def _evict(self, name: MemoryCategory) -> None:
         category = self._active[name]
         while self._characters[name] > CATEGORY_CHARACTERS:
-            least = min(category, key=lambda i: (self._uses[i], i))
-            self._drop(category[least])
+            uses, least = heapq.heappop(self._least_used[name])
+            if least in category and self._uses[least] == uses:
+                self._drop(category[least])
+
+    def _count_use(self, entry: MemoryEntry) -> None:
+        uses = self._uses[entry.id] = self._uses.get(entry.id, 0) + 1
+        heapq.heappush(self._least_used[entry.category], (uses, entry.id))
 
     def _drop(self, entry: MemoryEntry) -> None:
         dropped = self._active[entry.category].pop(entry.id, None)

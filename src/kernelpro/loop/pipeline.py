@@ -154,10 +154,11 @@ class Pipeline:
 
     def _read(self, turn: _Turn) -> None:
         """Look at what was written for the first turn that was not looked at yet."""
-        before = self._session.state.archive.source_hashes() | self._pending().keys()
+        tried = self._session.state.archive.source_hashes()
         written = without_chance_repeat(
-            self._writer, turn.request, turn.written.result(), before, self._books
-        )
+            self._writer, turn.request, turn.written.result(), tried, self._pending().keys(),
+            self._books,
+        )  # fmt: skip
         if written.failure is not None:
             self._failure = self._failure or written.failure
             self._turns.remove(turn)

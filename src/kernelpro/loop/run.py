@@ -25,10 +25,10 @@ from kernelpro.loop.controller import Controller
 from kernelpro.loop.library import Library, family_of
 from kernelpro.loop.outcome_of_run import result_of
 from kernelpro.loop.session import Session
-from kernelpro.loop.state import RunState
+from kernelpro.loop.state import RunState, by_the_page
 from kernelpro.proposers.external import EXTERNAL
 from kernelpro.schema.config import Budget, RunConfig
-from kernelpro.schema.event import NodeFinished, Resumed, RunStarted, Stopped
+from kernelpro.schema.event import Event, NodeFinished, Resumed, RunStarted, Stopped
 from kernelpro.schema.problem import Problem
 from kernelpro.schema.result import RunResult
 from kernelpro.store.sqlite import RunStore
@@ -169,14 +169,20 @@ def read_result(folder: Path | str) -> RunResult:
 
 
 def read_state(folder: Path | str) -> RunState:
-    """Everything a run knows, replayed from its folder without writing to it."""
+    """Everything a run knows, replayed from its folder without writing to it.
+
+    The state holds recent attempts; an older one is read from the folder when it is asked for.
+    """
+
+    def read_event(seq: int) -> Event:
+        with RunStore.open(folder) as store:
+            return store.event(seq)
+
     with RunStore.open(folder) as store:
         started = _first(store)
-        events = list(store.recorded(profiles=False))
-        by_seq = {recorded.seq: recorded.event for recorded in events}
-        state = RunState(started, strategy_of(started.config), by_seq.__getitem__)
-        for recorded in events:
-            state.apply(recorded.seq, recorded.event, replayed=True)
+        state = RunState(started, strategy_of(started.config), read_event)
+        for seq, _, event in by_the_page(store.recorded(profiles=False)):
+            state.apply(seq, event, replayed=True)
         return state
 
 

@@ -15,7 +15,7 @@ from kernelpro.loop.budget import evaluations_left
 from kernelpro.loop.interrupts import Interrupts
 from kernelpro.loop.library import shown
 from kernelpro.loop.seeds import derived_seed
-from kernelpro.loop.state import RunState
+from kernelpro.loop.state import RunState, by_the_page
 from kernelpro.schema.event import Asked, Event, NodeFinished, Stopped
 from kernelpro.schema.proposal_request import ProposalRequest
 from kernelpro.schema.search import Ask, Decision, StopReason
@@ -74,7 +74,7 @@ class Session:
             (max(1, self.state.config.parallel),),
         )
         may_be_open = {seq for (seq,) in latest}
-        for seq, _, event in self.store.recorded(profiles=False):
+        for seq, _, event in by_the_page(self.store.recorded(profiles=False)):
             self.state.apply(seq, event, replayed=True)
             if isinstance(event, Asked) and seq in may_be_open:
                 # As they were when asked: results that came later must not show.

@@ -6,7 +6,7 @@ Nothing is evaluated meanwhile: on a CPU device a writer at work would disturb t
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple, TypeVar
 
@@ -49,17 +49,21 @@ def write_one(writer: Proposer, request: ProposalRequest) -> Written:
 
 
 def without_chance_repeat(
-    writer: Proposer, request: ProposalRequest, written: Written, seen: frozenset[str],
-    books: RunBooks,
+    writer: Proposer, request: ProposalRequest, written: Written, tried: Set[str],
+    pending: Set[str], books: RunBooks,
 ) -> Written:  # fmt: skip
     """Ask once more if another request of the round, unseen by the writer, had the same idea.
 
-    ``seen``: hashes of all sources tried by now.
+    ``tried``, ``pending``: hashes of all sources with a result by now, and of those without.
     """
-    if written.proposal is None or seen == request.seen_hashes:
+    if written.proposal is None:
         return written
-    if content_hash(written.proposal.source) not in seen - request.seen_hashes:
+    source_hash = content_hash(written.proposal.source)
+    if source_hash in request.seen_hashes:
+        return written  # its own repeat: it would make it again
+    if source_hash not in tried and source_hash not in pending:
         return written
+    seen = frozenset(tried | pending)
     return propose_all(writer, [dataclasses.replace(request, seen_hashes=seen)], books)[0]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Set
 from dataclasses import dataclass
 
 from kernelpro.schema.candidate import Candidate
@@ -43,7 +44,7 @@ class ProposalRequest:
     """Earlier children of the same parent, oldest first."""
     best: Attempt | None = None
     memory: tuple[MemoryEntry, ...] = ()
-    seen_hashes: frozenset[str] = frozenset()
+    seen_hashes: Set[str] = frozenset()
     """Source hashes already tried in this run: proposing one again is wasted."""
     seed: int = 0
     """Derived from the run's seed and the ask: same run, same request, same proposal."""

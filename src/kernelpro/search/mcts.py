@@ -18,9 +18,6 @@ from kernelpro.schema.search import Ask, Decision, Objective, Tell
 from kernelpro.search.tree import Node, Tree
 from kernelpro.search.widening import gate_open, width
 
-_ROUNDING = 1e-9
-"""Of a bonus: a branch is passed over only where no bonus could make it the best."""
-
 
 class Step(NamedTuple):
     """What was weighed at one node on the way down."""
@@ -47,6 +44,7 @@ class Mcts:
             dead_end_children=self.constants.dead_end_children,
             wrong_reward=self.constants.wrong_reward,
             failure_reward=self.constants.failure_reward,
+            worth=best_or_mean if self.constants.backup == "best" else mean,
         )
 
     def ask(self, count: int = 1) -> list[Ask]:
@@ -86,34 +84,41 @@ class Mcts:
         return node.parent is None and begun < self.constants.root_first
 
     def _weigh(self, node: Node) -> Step:
-        c, loss = self.constants.exploration, self.constants.virtual_loss
-        by_stall = self.constants.bonus_counts == "stalled"
-        of_best = self.constants.backup == "best"
         visits = max(1, node.visits + node.pending)
         log_visits = math.log(visits)
-        largest_bonus = c * math.sqrt(log_visits) + _ROUNDING
-        best, best_score, out_of_reach = None, -math.inf, -math.inf
-        for child in node.live.values():
-            worth = child.peak if of_best and child.successes else child.total / child.visits
-            if worth < out_of_reach:
-                continue
+        child, child_score = self._best_child(node, log_visits)
+        children = node.children + node.pending_here
+        by_stall = self.constants.bonus_counts == "stalled"
+        n_here = children + 1 if by_stall else max(1.0, visits / (children + 1))
+        bonus = self.constants.exploration * math.sqrt(log_visits / n_here)
+        return Step(
+            self._worth_here(node), bonus, gate_open(node, self.constants), child, child_score
+        )
+
+    def _best_child(self, node: Node, log_visits: float) -> tuple[Node | None, float]:
+        """The child of the highest score, of equals the one that could be asked first.
+
+        Looks at children in order of worth and stops where not even the largest bonus helps.
+        """
+        c, loss = self.constants.exploration, self.constants.virtual_loss
+        by_stall = self.constants.bonus_counts == "stalled"
+        largest_bonus = c * math.sqrt(log_visits)
+        best, best_score, best_joined = None, -math.inf, 0
+        for negative_worth, joined, child in node.live.entries:
+            worth = -negative_worth
+            if worth + largest_bonus < best_score:
+                break
             n = child.pending + (1 + child.stalled if by_stall else child.visits)
             score = worth - loss * child.pending / n
             score += c * math.sqrt(log_visits / n)
-            if score > best_score:
-                best, best_score = child, score
-                out_of_reach = score - largest_bonus
-        children = node.children + node.pending_here
-        n_here = children + 1 if by_stall else max(1.0, visits / (children + 1))
-        bonus = c * math.sqrt(log_visits / n_here)
-        return Step(
-            self._worth_here(node), bonus, gate_open(node, self.constants), best, best_score
-        )
+            if score > best_score or (score == best_score and joined < best_joined):
+                best, best_score, best_joined = child, score, joined
+        return best, best_score
 
     def _worth_here(self, node: Node) -> float:
         """Of the virtual child: one more candidate from ``node`` itself."""
         if self.constants.backup == "mean":
-            return _mean(node)
+            return mean(node)
         if node.parent is None:
             return node.starts / node.children if node.children else 0.0
         return node.reward
@@ -140,8 +145,14 @@ class Mcts:
         )  # fmt: skip
 
 
-def _mean(node: Node) -> float:
+def mean(node: Node) -> float:
+    """Of all rewards told at or below ``node``; 0 if there is none."""
     return node.total / node.visits if node.visits else 0.0
+
+
+def best_or_mean(node: Node) -> float:
+    """The best success at or below ``node``; the mean if all failed."""
+    return node.peak if node.successes else mean(node)
 
 
 def mcts_constants(preset: str, overrides: dict[str, Any]) -> MctsConstants:
@@ -153,4 +164,8 @@ def mcts_constants(preset: str, overrides: dict[str, Any]) -> MctsConstants:
         raise UserError(
             f"Unknown mcts option {unknown[0]!r}. Known: preset, {', '.join(sorted(known))}"
         )
-    return dataclasses.replace(MCTS_PRESETS[preset], **overrides)
+    constants = dataclasses.replace(MCTS_PRESETS[preset], **overrides)
+    for name in ("exploration", "virtual_loss"):  # the descent stops early because neither can be
+        if not getattr(constants, name) >= 0:
+            raise UserError(f"The mcts option {name!r} must not be negative")
+    return constants

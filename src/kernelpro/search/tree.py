@@ -1,19 +1,20 @@
 """The search tree: nodes, requests in flight, and what is known below each node.
 
-Holds state and keeps it consistent; decides nothing. All updates cost the depth of the node,
-never the size of the tree.
+Holds state and keeps it consistent; decides nothing. All updates cost the depth of the node (and
+the logarithm of the children beside it), never the size of the tree.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from kernelpro.errors import UserError
 from kernelpro.schema.candidate import Mode
 from kernelpro.schema.search import Ask, Decision, Objective, Tell
 from kernelpro.search.incumbent import Incumbent
+from kernelpro.search.ranking import Entry, Ranking
 from kernelpro.search.reward import FAILURE_REWARD, WRONG_REWARD, accepted, reward
 
 
@@ -48,8 +49,10 @@ class Node:
     """Given up: a failure whose repairs all failed."""
     askable: bool = True
     """A request may still be made at or below this node."""
-    live: dict[str, Node] = field(default_factory=dict)
-    """Askable children by id, in the order they became so."""
+    live: Ranking[Node] = field(default_factory=Ranking)
+    """Askable children, in order of what they are worth to the strategy, then of becoming so."""
+    rank: Entry[Node] | None = None
+    """Its own entry among its parent's askable children; None if it is not one of them."""
 
     @property
     def mode(self) -> Mode:
@@ -71,18 +74,26 @@ class Node:
             node = node.parent
 
 
+def unranked(_: Node) -> float:
+    """Every child is worth the same: for strategies that do not compare children."""
+    return 0.0
+
+
 class Tree:
     """Nodes by id, open asks by id, and the best candidate."""
 
     def __init__(
         self, objective: Objective, *, dead_end_children: int | None = None,
         wrong_reward: float = WRONG_REWARD, failure_reward: float = FAILURE_REWARD,
+        worth: Callable[[Node], float] = unranked,
     ) -> None:  # fmt: skip
         self._wrong_reward = wrong_reward
         self._failure_reward = failure_reward
         self.objective: Objective = objective
         self.dead_end_children = dead_end_children
         """Children, all failed, after which a failed node is given up; None = never."""
+        self._worth = worth
+        """Of a node to its parent, from what was told at or below it; orders ``live``."""
         self.root = Node(id=None, parent=None, tell=None)
         self.nodes: dict[str, Node] = {}
         self.open: dict[int, Node] = {}
@@ -113,8 +124,10 @@ class Tree:
         self._last_ask = ask.id
         self.open[ask.id] = parent
         parent.pending_here += 1
-        for node in parent.lineage():
+        node: Node | None = parent
+        while node is not None:
             node.pending += 1
+            node = node.parent
         return parent
 
     def close(self, tell: Tell) -> Node | None:
@@ -127,16 +140,38 @@ class Tree:
         parent.pending_here -= 1
         if tell.node_id is None:
             parent.exhausted = True
-        node = None if tell.node_id is None else self._grow(parent, tell)
+            self._take_back(parent)
+            self._refresh(parent)
+            return None
+        node = self._grow(parent, tell)
+        self._take_in(node)
+        self._refresh(parent, success=node.ok)
+        return node
+
+    def _take_back(self, parent: Node) -> None:
+        """A request at ``parent`` came to nothing."""
         for ancestor in parent.lineage():
             ancestor.pending -= 1
-            if node is not None:
-                ancestor.visits += 1
-                ancestor.total += node.reward
-                ancestor.successes += node.ok
-                _climb(ancestor, node)
-        self._refresh(parent, keep_going=node is not None and node.ok)
-        return node
+
+    def _take_in(self, node: Node) -> None:
+        """Count the new ``node`` at all above it: the innermost loop of a long search."""
+        gained, peak, ok, worth_of = node.reward, node.peak, node.ok, self._worth
+        ancestor = node.parent
+        while ancestor is not None:
+            ancestor.pending -= 1
+            ancestor.visits += 1
+            ancestor.total += gained
+            ancestor.successes += ok
+            if peak > ancestor.peak:
+                ancestor.peak, ancestor.stalled = peak, 0
+            else:
+                ancestor.stalled += 1
+            above, rank = ancestor.parent, ancestor.rank
+            if above is not None and rank is not None:
+                worth = worth_of(ancestor)
+                if worth != -rank[0]:
+                    ancestor.rank = above.live.move(rank, worth)
+            ancestor = above
 
     def path(self, node: Node) -> tuple[str, ...]:
         """Ids from the first real node down to ``node``; empty for the virtual root."""
@@ -153,28 +188,35 @@ class Tree:
         self.nodes[tell.node_id] = node
         parent.children += 1
         parent.starts += value
-        parent.live[tell.node_id] = node
+        node.rank = parent.live.add(node, self._worth(node))
         self.incumbent.add(tell)
         return node
 
-    def _refresh(self, node: Node, *, keep_going: bool) -> None:
+    def _refresh(self, node: Node, *, success: bool = False) -> None:
         """Re-derive dead ends and askability upwards from ``node``.
 
-        Stops where nothing changed, unless a success below may revive given-up ancestors
-        (results may be told in any order, so a success can arrive after its branch was pruned).
+        Stops where nothing changed, unless a ``success`` just told below may revive given-up
+        ancestors (results may be told in any order, so one can arrive after its branch was
+        pruned). Where it is not the first success, nothing above was given up.
         """
         for current in node.lineage():
             current.dead = self._is_dead_end(current)
             askable = not current.dead and (not current.exhausted or bool(current.live))
             if askable != current.askable:
                 current.askable = askable
-                if current.parent is not None and current.id is not None:
-                    if askable:
-                        current.parent.live[current.id] = current
-                    else:
-                        del current.parent.live[current.id]
-            elif not keep_going:
+                self._enter_or_leave(current)
+            elif not success or current.successes > 1:
                 return
+
+    def _enter_or_leave(self, node: Node) -> None:
+        """Put ``node`` among its parent's askable children, or take it out."""
+        if node.parent is None:
+            return
+        if node.rank is None:
+            node.rank = node.parent.live.add(node, self._worth(node))
+        else:
+            node.parent.live.drop(node.rank)
+            node.rank = None
 
     def _is_dead_end(self, node: Node) -> bool:
         return (
@@ -183,11 +225,3 @@ class Tree:
             and node.successes == 0
             and node.children >= self.dead_end_children
         )
-
-
-def _climb(ancestor: Node, node: Node) -> None:
-    """Note at ``ancestor`` whether the new ``node`` is the best below it."""
-    if node.peak > ancestor.peak:
-        ancestor.peak, ancestor.stalled = node.peak, 0
-    else:
-        ancestor.stalled += 1

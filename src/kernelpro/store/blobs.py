@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from kernelpro.store.faults import store_errors
 from kernelpro.text import content_hash
 
 _TAG = "sha256:"
+_HASH = re.compile("[0-9a-f]{64}")
 
 
 class BlobFolder:
@@ -66,7 +68,7 @@ class BlobFolder:
     def path(self, tagged: str) -> Path:
         """Where the blob lives or would live; ``StoreError`` for what is not a hash."""
         digits = tagged.removeprefix(_TAG)
-        if not tagged.startswith(_TAG) or len(digits) != 64 or not _is_hex(digits):
+        if not tagged.startswith(_TAG) or not _HASH.fullmatch(digits):
             raise StoreError(f"{tagged!r} is not a blob hash (sha256: and 64 hex digits)")
         return self._folder / digits
 
@@ -76,7 +78,7 @@ class BlobFolder:
     def __iter__(self) -> Iterator[str]:
         """Tagged hashes of all blobs, sorted."""
         for path in sorted(self._folder.glob("*")):
-            if len(path.name) == 64 and _is_hex(path.name):
+            if _HASH.fullmatch(path.name):
                 yield _TAG + path.name
 
     def sweep(self) -> None:
@@ -115,7 +117,3 @@ def sync_file(path: Path) -> None:
         os.fsync(fd)
     finally:
         os.close(fd)
-
-
-def _is_hex(digits: str) -> bool:
-    return all(c in "0123456789abcdef" for c in digits)
