@@ -38,6 +38,19 @@ def test_candidates_come_as_text_or_file(tmp_path):
     assert read_candidate("class ModelNew: ...\n") == "class ModelNew: ...\n"
 
 
+def test_a_byte_order_mark_and_other_line_ends_are_read(tmp_path):
+    file = tmp_path / "mine.py"
+    file.write_bytes(b"\xef\xbb\xbfclass ModelNew:\r\n    ...\r\n")
+    assert read_candidate(file) == "class ModelNew:\n    ...\n"
+    assert read_candidate("\ufeffclass ModelNew: ...\n") == "class ModelNew: ...\n"
+
+
+@pytest.mark.parametrize("path", ["a\0b", "x" * 5000, "/", "/dev/zero"])
+def test_what_is_no_candidate_file_is_said_at_once(path):
+    with pytest.raises(UserError, match="The candidate"):
+        read_candidate(path)
+
+
 @pytest.mark.parametrize("content", [b"\xff\xfe\x00", None])
 def test_unreadable_candidates_are_named(tmp_path, content):
     file = tmp_path / "mine.py"

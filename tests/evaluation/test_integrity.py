@@ -113,7 +113,7 @@ def test_a_clock_that_runs_slow_is_caught() -> None:
     ("timer", "unclaimed_us", "attempts"),
     [
         ("monotonic", 5.0, 1),  # 130 of 1600 us: below half of a quarter
-        ("monotonic", 20.0, 2),  # 370 us: within the slack, but only just
+        ("monotonic", 20.0, 5),  # 370 us: within the slack, but only just
         ("cuda_event", 5.0, 2),  # every block is also held against the device's clock
     ],
 )

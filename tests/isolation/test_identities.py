@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import builtins
 import gc
+import signal
 import sys
 import types
 from collections.abc import Callable, Iterator
@@ -117,3 +119,54 @@ def test_torch_and_os_functions_are_watched(monkeypatch: pytest.MonkeyPatch) -> 
     watch = Identities([], [])
     monkeypatch.setattr(torch, "allclose", lambda *a: True)
     assert watch.changed() == ["torch.allclose"]
+
+
+def _tensor_method(patch: pytest.MonkeyPatch) -> str:
+    patch.setattr(torch.Tensor, "detach", lambda self: self)
+    return "torch.Tensor.detach"
+
+
+def _shadowed_method(patch: pytest.MonkeyPatch) -> str:
+    patch.setattr(torch.Tensor, "resolve_conj", lambda self: self, raising=False)
+    return "torch.Tensor.resolve_conj"
+
+
+def _builtin(patch: pytest.MonkeyPatch) -> str:
+    patch.setattr(builtins, "zip", map)
+    return "builtins.zip"
+
+
+@pytest.mark.parametrize("change", [_tensor_method, _shadowed_method, _builtin])
+def test_methods_of_tensors_and_builtins_are_watched(
+    monkeypatch: pytest.MonkeyPatch, change: Callable[[pytest.MonkeyPatch], str]
+) -> None:
+    watch = Identities([], [])
+    with monkeypatch.context() as patch:
+        name = change(patch)
+        changed = watch.changed()
+    assert name in changed and watch.changed() == []
+
+
+def test_a_signal_handler_in_python_is_named() -> None:
+    watch = Identities([], [])
+    before = signal.signal(signal.SIGALRM, lambda *_: None)
+    try:
+        assert watch.changed() == ["signal.signal(SIGALRM)"]
+    finally:
+        signal.signal(signal.SIGALRM, before)
+
+
+def test_an_audit_hook_is_named() -> None:
+    watch = Identities([], [])
+    sys.addaudithook(lambda *_: None)  # stays: there is no way to remove one
+    assert watch.changed() == ["sys.addaudithook"]
+
+
+def test_any_kernel_registered_for_an_operator_of_torch_is_named() -> None:
+    watch = Identities([], [])
+    library = torch.library.Library("aten", "IMPL")
+    library.impl("resolve_neg", lambda x: x, "CPU")
+    try:
+        assert watch.changed() == ["aten/resolve_neg/CPU"]
+    finally:
+        library._destroy()

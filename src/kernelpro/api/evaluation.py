@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kernelpro import environ
+from kernelpro.build.checks import MAX_SOURCE_BYTES
 from kernelpro.errors import UserError
 from kernelpro.schema.config import CheckLevel, EvaluationConfig
 from kernelpro.schema.graph import Graph
@@ -153,13 +154,25 @@ def probe_device(device: str) -> Device:
 
 
 def read_candidate(candidate: Path | str) -> str:
-    """The candidate's text; text with a line break is taken as it is, else it is a path."""
+    """The candidate's text; text with a line break is taken as it is, else it is a path.
+
+    A byte-order mark is dropped. Not more is read than a referee accepts, whatever the path is.
+    """
     if isinstance(candidate, str) and "\n" in candidate:
-        return candidate
+        return candidate.removeprefix("\ufeff")
     path = Path(candidate)
     try:
-        return path.read_text(encoding="utf-8")
+        with path.open("rb") as file:
+            data = file.read(MAX_SOURCE_BYTES + 1)
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise UserError(f"The candidate {str(path)!r} cannot be read: {reason}") from error
+    if len(data) > MAX_SOURCE_BYTES:
+        raise UserError(
+            f"The candidate {path} has more than the {MAX_SOURCE_BYTES} bytes that are accepted"
+        )
+    try:
+        # As text files are read: every line end is one.
+        return data.decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
     except UnicodeDecodeError as error:
         raise UserError(f"{path} is not UTF-8 text (byte {error.start})") from error
-    except OSError as error:
-        raise UserError(f"The candidate {path} cannot be read: {error.strerror}") from error

@@ -10,9 +10,13 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from kernelpro.text import truncate_middle
+
 ENTRY = "ModelNew"
 MAX_SOURCE_BYTES = 1 << 20
 """Chosen: CUTLASS-heavy candidates stay below 100 KB."""
+SHOWN_CHARACTERS = 400
+"""Chosen. Of a line with a syntax error: generated files have lines of many kilobytes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,9 +77,9 @@ def check_source(source: str, entry: str = ENTRY) -> tuple[str, ...]:
     try:
         tree = ast.parse(source)
     except SyntaxError as error:
-        text = (error.text or "").rstrip()
+        text = truncate_middle((error.text or "").strip(), SHOWN_CHARACTERS)
         where = f"line {error.lineno}, column {error.offset}"
-        return (f"Python syntax error at {where}: {error.msg}\n    {text.strip()}",)
+        return (f"Python syntax error at {where}: {error.msg}\n    {text}",)
     except (ValueError, RecursionError, MemoryError) as error:
         return (f"The file is not Python that can be parsed: {error}",)
     return _entry_problems(tree, entry)
@@ -96,23 +100,30 @@ def _entry_problems(tree: ast.Module, entry: str) -> tuple[str, ...]:
     if entry not in top:
         near = ", ".join(name for name in classes) or "none"
         return (f"No class {entry!r} at the top level (classes found: {near})",)
-    if entry in classes and not _has_forward(classes[entry], classes, set()):
+    if entry in classes and not (
+        _gets_forward(tree, classes[entry]) or _has_forward(classes[entry], classes, set())
+    ):
         return (f"Class {entry!r} has no method 'forward'",)
     return ()
 
 
 def _top_level_names(body: list[ast.stmt]) -> Iterator[str]:
-    """Names bound at module level, also under ``if``, ``try`` and ``with``."""
+    """Names bound at module level, also under ``if``, ``try``, ``with``, ``match`` and loops."""
     for node in body:
         if isinstance(node, ast.ClassDef | ast.FunctionDef):
             yield node.name
         elif isinstance(node, ast.Assign):
-            yield from (t.id for t in node.targets if isinstance(t, ast.Name))
+            yield from (n.id for t in node.targets for n in ast.walk(t) if isinstance(n, ast.Name))
+        elif isinstance(node, ast.AnnAssign) and node.value and isinstance(node.target, ast.Name):
+            yield node.target.id
         elif isinstance(node, ast.Import | ast.ImportFrom):
             yield from (alias.asname or alias.name for alias in node.names)
-        elif isinstance(node, ast.If | ast.Try | ast.With):
-            for name in ("body", "orelse", "finalbody"):
-                yield from _top_level_names(getattr(node, name, []))
+        elif isinstance(node, ast.If | ast.Try | ast.With | ast.For | ast.While):
+            inside = [node.body, getattr(node, "orelse", []), getattr(node, "finalbody", [])]
+            inside += [handler.body for handler in getattr(node, "handlers", [])]
+            yield from (name for part in inside for name in _top_level_names(part))
+        elif isinstance(node, ast.Match):
+            yield from (name for case in node.cases for name in _top_level_names(case.body))
 
 
 def _has_forward(node: ast.ClassDef, classes: dict[str, ast.ClassDef], seen: set[str]) -> bool:
@@ -121,6 +132,10 @@ def _has_forward(node: ast.ClassDef, classes: dict[str, ast.ClassDef], seen: set
         if isinstance(item, ast.FunctionDef) and item.name == "forward":
             return True
         if isinstance(item, ast.Assign) and any(_dotted(t) == "forward" for t in item.targets):
+            return True
+        if isinstance(item, ast.Import | ast.ImportFrom) and "forward" in _bound(item):
+            return True
+        if any(isinstance(n, ast.Assign) and _binds_forward(n) for n in ast.walk(item)):
             return True
     seen.add(node.name)
     for base in node.bases:
@@ -131,6 +146,26 @@ def _has_forward(node: ast.ClassDef, classes: dict[str, ast.ClassDef], seen: set
         elif name not in {"nn.Module", "torch.nn.Module", "Module", "object"} | seen:
             return True
     return False
+
+
+def _gets_forward(tree: ast.Module, node: ast.ClassDef) -> bool:
+    """True if a decorator, or an assignment behind the class, may add ``forward`` to it."""
+    targets = (t for n in ast.walk(tree) if isinstance(n, ast.Assign) for t in n.targets)
+    added = (n for n in ast.walk(tree) if isinstance(n, ast.Call) and _dotted(n.func) == "setattr")
+    return (
+        bool(node.decorator_list)
+        or any(_dotted(target) == f"{node.name}.forward" for target in targets)
+        or any(call.args and _dotted(call.args[0]) == node.name for call in added)
+    )
+
+
+def _bound(node: ast.Import | ast.ImportFrom) -> set[str]:
+    return {alias.asname or alias.name for alias in node.names}
+
+
+def _binds_forward(node: ast.Assign) -> bool:
+    """``self.forward = ...``: forward of an instance, put there by its constructor."""
+    return any(_dotted(target) == "self.forward" for target in node.targets)
 
 
 def _imported_names(tree: ast.Module) -> set[str]:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import torch
 
 from kernelpro.evaluation.moments import piece_elements, side_by_side, threads_for
-from kernelpro.evaluation.structure import Flat, describe
+from kernelpro.evaluation.structure import Flat, describe, same_form
 from kernelpro.evaluation.tolerance import Bound
 from kernelpro.isolation.base import Outputs
 from kernelpro.schema.outcome import Mismatch
@@ -48,12 +48,16 @@ class Comparison:
         return not self.reason
 
 
-def contract_violation(outputs: Outputs, expected: Flat, device: str) -> str | None:
+def contract_violation(
+    outputs: Outputs, expected: Flat, device: str, *, exact: Flat | None = None
+) -> str | None:
     """What is wrong with the form of ``outputs``: structure, type, dtype, shape, device.
 
-    None if nothing is. Strides are free, as long as they belong to a strided tensor.
+    exact: the float64 reference's form, which says how far Python floats in it may be off. None
+    if nothing is wrong. Strides are free, as long as they belong to a strided tensor.
     """
-    if outputs.structure != expected.structure:
+    precise = (exact or expected).structure
+    if not same_form(outputs.structure, expected.structure, precise):
         return (
             f"forward must return {describe(expected.structure)}; "
             f"it returned {printable(describe(outputs.structure))[:300]}"
@@ -69,9 +73,22 @@ def contract_violation(outputs: Outputs, expected: Flat, device: str) -> str | N
             return f"{where} has dtype {got.dtype}; the reference returns {dtype}"
         if tuple(got.shape) != tuple(want.shape):
             return f"{where} has shape {tuple(got.shape)}; the reference's is {tuple(want.shape)}"
+        if (dim := _shared_dim(got.shape, got.stride)) is not None and (
+            _shared_dim(want.shape, want.stride()) is None
+        ):
+            return (
+                f"{where} has stride 0 in dimension {dim}: its elements share memory, the "
+                "reference's lie apart. Write them all, for example with .contiguous()"
+            )
         if torch.device(got.device).type != torch.device(device).type:
             return f"{where} is on {got.device}; the inputs are on {device}"
     return None
+
+
+def _shared_dim(shape: Sequence[int], stride: Sequence[int]) -> int | None:
+    """A dimension along which all elements are one and the same in memory (an expanded tensor)."""
+    pairs = enumerate(zip(shape, stride, strict=False))
+    return next((dim for dim, (size, step) in pairs if size > 1 and step == 0), None)
 
 
 def compare(

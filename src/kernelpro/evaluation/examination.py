@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 import torch
 
-from kernelpro.evaluation import integrity, messages
+from kernelpro.evaluation import effects, integrity, messages
 from kernelpro.evaluation.expectation import (
     Draw,
     Drawer,
@@ -27,7 +27,6 @@ from kernelpro.evaluation.integrity import Findings
 from kernelpro.evaluation.official import official_pass
 from kernelpro.evaluation.parameters import StateMap
 from kernelpro.evaluation.second_look import Peer, SecondLook
-from kernelpro.evaluation.structure import flatten, to_tensor
 from kernelpro.evaluation.tolerance import CLASSES
 from kernelpro.isolation import payload
 from kernelpro.isolation.base import Block, Call, Operators, Outputs, Subject, SubjectFailure
@@ -114,6 +113,7 @@ class Examination:
         self._lenient = lenient
         self.second_look = SecondLook(subject, peer, device=device)
         self._blocks = 0
+        self._kept = effects.KeptAnswer()
         self._answers: dict[tuple[int, ...], int] = {}
         """Digest of an answer -> seed of the draw it answered."""
 
@@ -144,6 +144,7 @@ class Examination:
         self._mutation([(0, a), (1, b)])
         if full:
             self._late(judged, call=0)
+        self._kept.keep(self.subject, 0, judged.tensors, a)
         self.findings.passed("result_reuse")
         self.findings.passed("poisoned_memory", "recycled memory was filled with NaN patterns")
 
@@ -200,25 +201,25 @@ class Examination:
         drawn = self.expect_default()
         self._run([drawn], [Call(slot=0)])
         wanted = self.drawer.reference.updated_buffers(drawn.draw.inputs, names)
-        now = self.subject.read_state()
-        for name, value in wanted.items():
-            got = to_tensor(now[theirs[name]]) if theirs[name] in now else None
-            if got is None or not _alike(got, value.to(got.device)):
-                raise SubjectFailure(
-                    Status.WRONG_RESULT,
-                    Stage.VERIFY,
-                    f"The buffer {theirs[name]!r} is not updated by forward as the reference "
-                    f"updates {name!r} (training-mode running statistics). Update it in forward.",
-                )
+        effects.examine_buffers(self.subject, self.state_map, wanted)
 
     def timed_call(self, call: int, expected: Expectation) -> None:
         """Judge an output of a timed block; right before and wrong now is the worst kind."""
         judged = judge(self._read(call), expected, self._device)
         self._accept(judged, expected, "in a timed call", Stage.TIME, official=True)
 
+    def kept_answer(self) -> None:
+        """Last of all: the first answer must still be what it was."""
+        self._kept.examine(self.findings, self.subject)
+        self.stop_if_failed()
+
     def block_seen(self, block: Block) -> None:
         """Look at what the harness reported about a block."""
+        traits = self.drawer.traits
         integrity.examine_block(self.findings, block, first=self._blocks == 0)
+        integrity.examine_arguments(
+            self.findings, block, altered=traits.mutates_inputs, shared=traits.outputs_in_inputs
+        )
         self._blocks += 1
         self.stop_if_failed()
 
@@ -230,7 +231,8 @@ class Examination:
             raise SubjectFailure(
                 Status.CHEATING,
                 Stage.VERIFY,
-                f"Integrity check {failure.check} failed (required: {meaning}): {failure.detail}.",
+                f"Integrity check {failure.check} failed (required: {meaning}): {failure.detail}. "
+                f"{integrity.NEXT_STEP.get(failure.check, '')}".rstrip(),
             )
 
     def expect(self, family: str, set_index: int = 0) -> Expectation | Skipped:
@@ -336,7 +338,7 @@ class Examination:
     def _judged_again(self, outputs: Outputs, known: Judgement, e: Expectation) -> Judgement:
         """Judge an answer that should equal a known one; equal bytes need no second look."""
         same = len(outputs.tensors) == len(known.tensors) and all(
-            _same_bytes(before, raw.data)
+            effects.same_bytes(before, raw.data)
             for before, raw in zip(known.tensors, outputs.tensors, strict=True)
         )
         return known if same else judge(outputs, e, self._device)
@@ -348,46 +350,22 @@ class Examination:
         )
 
     def _mutation(self, calls: Sequence[tuple[int, Expectation]]) -> None:
-        """Compare the inputs of calls, as they are now, with what was sent."""
-        if self.drawer.traits.mutates_inputs:
-            self.findings.unknown("input_mutation", "the reference changes its inputs as well")
-            return
-        for call, expected in calls:
-            sent = flatten(expected.draw.inputs).tensors
-            now = self.subject.read_inputs(call).tensors
-            for index, (before, raw) in enumerate(zip(sent, now, strict=True)):
-                if not _same_bytes(before, raw.data):
-                    self.findings.failed("input_mutation", f"forward changed input {index}")
-                    self.stop_if_failed()
-        self.findings.passed("input_mutation")
+        """Compare the inputs of calls, as they are now, with what they should be."""
+        effects.examine_inputs(self.findings, self.subject, calls)
+        self.stop_if_failed()
 
     def _late(self, judged: Judgement, *, call: int) -> None:
         """Read an output again a little later."""
         time.sleep(LATE_S)
         now = self._read(call)
         for before, raw in zip(judged.tensors, now.tensors, strict=True):
-            if not _same_bytes(before, raw.data):
+            if not effects.same_bytes(before, raw.data):
                 self.findings.failed(
                     "late_writes", f"an output changed within {LATE_S:g} s after the call"
                 )
         self.stop_if_failed()
 
 
-def _same_bytes(tensor: torch.Tensor, data: torch.Tensor) -> bool:
-    return torch.equal(_bytes_of(tensor).to(data.device), data)
-
-
-def _bytes_of(tensor: torch.Tensor) -> torch.Tensor:
-    return tensor.contiguous().reshape(-1).view(torch.uint8)
-
-
 def _digest(tensors: Sequence[torch.Tensor]) -> tuple[int, ...]:
     """Fingerprint of an answer; every byte counts."""
     return tuple(payload.digest(tensor.contiguous()) for tensor in tensors)
-
-
-def _alike(got: torch.Tensor, wanted: torch.Tensor) -> bool:
-    """Statistics agree to ``torch.testing``'s float32 rtol, widened to a sum's reordering."""
-    if got.shape != wanted.shape or got.dtype != wanted.dtype:
-        return False
-    return bool(torch.allclose(got.double(), wanted.double(), rtol=1e-4, atol=1e-5))

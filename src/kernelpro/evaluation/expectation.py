@@ -142,7 +142,7 @@ class Judgement:
 
 def judge(outputs: Outputs, expected: Expectation, device: str) -> Judgement:
     """Form, then values under the strictest class that holds."""
-    violation = compare.contract_violation(outputs, expected.eager, device)
+    violation = compare.contract_violation(outputs, expected.eager, device, exact=expected.exact)
     if violation is None:
         try:
             tensors = tuple(to_tensor(raw) for raw in outputs.tensors)

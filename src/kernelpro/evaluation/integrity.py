@@ -39,6 +39,30 @@ CHECKS = {
 }
 """Id -> what passing means. Ids are part of the record: they may be added, never renamed."""
 
+NEXT_STEP = {
+    "lazy_output": "Return plain, computed tensors, and leave torch's modes as they were.",
+    "output_aliasing": "Allocate the output in every call.",
+    "input_mutation": "Work on a copy, or write into memory of your own.",
+    "guard_bands": "Check the index arithmetic at the first and last elements.",
+    "late_writes": "Finish all work, and join what does it, before forward returns.",
+    "threads_after_return": "Let threads and processes sleep between calls, or join them.",
+    "rests_between_calls": "Let threads and processes sleep between calls, or join them.",
+    "result_reuse": "Compute every answer from the arguments of its own call.",
+    "determinism": "Remove the race, or what the answer takes from earlier calls.",
+    "weights_reload": "Read parameters in forward, or pack them again when they change.",
+    "poisoned_memory": "Write every element of an output before it is returned.",
+    "flags_unchanged": "Leave global settings alone, or put them back before forward returns.",
+    "functions_unchanged": "Leave functions and hooks of Python and torch as they are.",
+    "clock_agreement": "Do all work for a call inside forward.",
+    "memoised_inputs": "Compute every answer anew; do not look old arguments up.",
+    "call_count": "Do only the work of its own call in forward.",
+    "physical_floor": "Read every input and write every output in each call.",
+    "hidden_streams": "Launch on torch's current stream, or make it wait for the others.",
+    "library_calls": "Write the computation in a kernel, or allow library calls.",
+    "device_memory": "Correct the accesses that compute-sanitizer names.",
+}
+"""Check -> what the writer of a candidate that failed it does next."""
+
 LIBRARY_SHARE = 0.05
 """Chosen. Share of a call's time in torch's own operators that is let through where they are
 forbidden: room for a scalar put together on the side, not for the work."""
@@ -112,6 +136,26 @@ def examine_block(findings: Findings, block: Block, *, first: bool) -> None:
     findings.decide("guard_bands", damaged and f"written outside the inputs of calls {damaged}")
 
 
+def examine_arguments(
+    findings: Findings, block: Block, *, altered: bool, shared: frozenset[int]
+) -> None:
+    """What became of the inputs as objects, and which outputs are part of them.
+
+    altered: the reference changes its inputs too. shared: outputs of the reference that share an
+    input's memory.
+    """
+    made = _names(block.flags.get("altered_inputs"))
+    if made and not altered:
+        findings.failed("input_mutation", f"forward changed what it was given: {made}")
+    inside = [i for i in _list(block.flags.get("outputs_in_inputs")) if i not in shared]
+    if inside:
+        findings.failed(
+            "output_aliasing",
+            f"output {inside[0]} is a view of an input, whose next values would change it; the "
+            "reference returns memory of its own",
+        )
+
+
 def examine_operators(findings: Findings, seen: Operators, *, allowed: bool) -> None:
     """Is the work done by torch's own operators? Reported always, a failure where forbidden."""
     largest = sorted(seen.operators_us.items(), key=lambda item: -item[1])[:5]
@@ -141,6 +185,10 @@ def _names(value: Any) -> str:
     """A reported list of names as text; it comes from a process that is not trusted."""
     items = value if isinstance(value, list) else []
     return printable(", ".join(str(item) for item in items[:10]))[:400]
+
+
+def _list(value: Any) -> list[int]:
+    return [item for item in value if type(item) is int] if isinstance(value, list) else []
 
 
 def _mapping(value: Any) -> dict[str, Any]:

@@ -25,8 +25,6 @@ from kernelpro.evaluation.timing import Match, Plan
 from kernelpro.schema.hardware import Device, Peaks
 from kernelpro.schema.outcome import Latency
 
-CLOCK_BLOCK_US = 1e5
-"""Chosen. Time on both sides of one block of the clock check."""
 DRIFT_P = 0.001
 """A trend of the ratio over the rounds this unlikely by chance is worth a remark."""
 ATTEMPTS = 2
@@ -159,8 +157,9 @@ class Measurement:
         clocks.examine_warm_up(findings, side)
         clocks.examine_streams(findings, side, eager)
         clocks.examine_values(findings, side, eager, match.write)
-        count = int(CLOCK_BLOCK_US / (side.typical_us() + eager.typical_us()))
-        count = max(1, min(count, len(side.rounds[-1])))
+        clocks.examine_claims(findings, side)
+        examination.stop_if_failed()
+        count = clocks.clock_calls(side.typical_us() + eager.typical_us(), match.most_calls)
         slots = [0, *(self._rng.randrange(timing.SLOTS) for _ in range(count - 1))]
         clocks.examine_clocks(
             findings, side, eager, [side.call(slot) for slot in slots], match.write
@@ -182,7 +181,7 @@ class Measurement:
         if side.issues:
             case.evidence["issue_us"] = statistics.median(side.issues)
         self._remarks(case, match, side)
-        examination.stop_if_failed()
+        examination.kept_answer()
 
     def _remarks(self, case: Case, match: Match, side: Side) -> None:
         if not side.stable:

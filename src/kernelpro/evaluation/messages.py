@@ -28,7 +28,8 @@ FAMILY_HINT = {
 
 
 REMEDY: dict[Precision, str] = {
-    "strict": "Use float32 operands and accumulation, without TF32, half or approximate functions.",
+    "strict": "Use float32 operands and accumulation, without TF32, half or approximate functions; "
+    "add long sums in several parts, or in double.",
     "tf32": "TF32 operands are allowed; half operands, intermediates and results are not.",
     "half": "Accumulate in float32; store no more intermediates in half than the reference has.",
 }

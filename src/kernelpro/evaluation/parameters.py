@@ -7,6 +7,7 @@ seeds without jitter (EVAL_PITFALLS 25, 87).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -31,6 +32,11 @@ class StateMap:
     names: dict[str, str]
     """Candidate's name -> reference's name, for every tensor that is written."""
     note: str = ""
+    missing: tuple[str, ...] = ()
+    """The reference's tensors that the candidate declares no namesake of. Only under ``seed``."""
+    own_elements: int = 0
+    """Elements of what the candidate declares under names of its own: what is missing may be
+    merged into them."""
 
     @property
     def writable(self) -> bool:
@@ -92,9 +98,12 @@ def match_state(reference: Mapping[str, torch.Tensor], declared: Sequence[StateT
     ):
         names = {t.name: name for t, (name, _) in zip(declared, in_order, strict=True)}
         return StateMap(policy="by_order", names=names, note="names differ; mapped by order")
+    namesakes = {name for name, value in reference.items() if _fits(own.get(name), value)}
     return StateMap(
         policy="seed",
         names={},
+        missing=tuple(name for name in reference if name not in namesakes),
+        own_elements=sum(math.prod(t.shape) for t in declared if t.name not in namesakes),
         note=(
             f"the candidate declares {len(declared)} tensors that do not match the reference's "
             f"{len(in_order)} by name or order: weights come from equal seeds and could not be "

@@ -21,7 +21,7 @@ from kernelpro.build.checks import check_source
 from kernelpro.energy.meter import FAST, Comparison, EnergyPlan
 from kernelpro.energy.trace import Trace
 from kernelpro.errors import UserError
-from kernelpro.evaluation import controls, energy, environment, record, sanitizer
+from kernelpro.evaluation import controls, energy, environment, record, sanitizer, unheld
 from kernelpro.evaluation.baselines import EAGER, Baselines
 from kernelpro.evaluation.examination import Examination, Tally
 from kernelpro.evaluation.expectation import Drawer
@@ -174,7 +174,12 @@ class Referee:
         case.seconds |= {f"load_{name}": s for name, s in case.loaded.seconds.items()}
         # Only now: nothing the candidate did so far can depend on the draws.
         case.seed = secrets.randbits(62) if case.seed is None else case.seed
-        state_map = match_state(self.reference.initial_state, case.loaded.state)
+        try:
+            state_map = match_state(self.reference.initial_state, case.loaded.state)
+            state_map = unheld.settle(state_map, self.drawer)
+        except SubjectFailure as failure:
+            case.failure = failure
+            return
         case.examination = Examination(
             case.subject,
             self.drawer,

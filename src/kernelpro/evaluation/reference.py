@@ -9,7 +9,7 @@ from __future__ import annotations
 import copy
 import itertools
 import random
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -44,6 +44,10 @@ class Traits:
     """Two runs with different random state differ."""
     mutates_inputs: bool
     """A call changes its arguments in place."""
+    outputs_in_inputs: frozenset[int] = frozenset()
+    """Outputs that share an input's memory."""
+    shares_memory: bool = False
+    """An output shares memory with an input, a weight or a buffer."""
 
 
 class Reference:
@@ -123,6 +127,13 @@ class Reference:
             self.model(*_cloned(inputs))
             return {name: _state(self.model)[name].clone() for name in names}
 
+    def updated_inputs(self, inputs: list[Any]) -> tuple[torch.Tensor, ...]:
+        """The tensors among ``inputs`` as one eager call on copies of them leaves them."""
+        given = _cloned(inputs)
+        with self._calling(self.model):
+            self.model(*given)
+        return flatten(given).tensors
+
     def exact(self, inputs: list[Any]) -> Flat:
         """Outputs of the float64 twin, or eager's in float64 where there is no twin."""
         if not self.float64_missing:
@@ -158,7 +169,9 @@ class Reference:
                 first = flatten(self.model(*given))
             pairs = zip(flatten(inputs).tensors, flatten(given).tensors, strict=True)
             mutates = not all(_same(a, b) for a, b in pairs)
+            of_inputs = shared_with(first.tensors, flatten(given).tensors)
             after = _state(self.model)
+            of_state = shared_with(first.tensors, tuple(after.values()))
             changed = tuple(k for k in before if not _same(before[k], after[k]))
         with self._calling(self.model), seeded(2, self.device):
             second = flatten(self.model(*_cloned(inputs)))
@@ -171,6 +184,8 @@ class Reference:
             changed_buffers=changed,
             stochastic=stochastic,
             mutates_inputs=mutates,
+            outputs_in_inputs=of_inputs,
+            shares_memory=bool(of_inputs | of_state),
         )
 
     def _exact(self, inputs: list[Any], rounding: Rounding | None) -> Flat:
@@ -192,7 +207,8 @@ class Reference:
     @contextmanager
     def _calling(self, model: torch.nn.Module) -> Iterator[None]:
         """No gradients, user errors as ``UserError``, buffers restored afterwards."""
-        buffers = {name: value.clone() for name, value in model.named_buffers()}
+        own = [name for name, value in model.named_buffers() if value.layout is torch.strided]
+        buffers = {name: value.clone() for name, value in _state(model).items() if name in own}
         try:
             with torch.no_grad(), self.module.running("running the reference's forward"):
                 yield
@@ -243,6 +259,17 @@ def map_tensors(value: Any, change: Any) -> Any:
     return value
 
 
+def shared_with(outputs: Sequence[torch.Tensor], others: Sequence[torch.Tensor]) -> frozenset[int]:
+    """Numbers of the ``outputs`` that lie in the memory of one of the ``others``."""
+    strided = [t for t in others if t.layout is torch.strided and t.numel()]
+    places = {t.untyped_storage().data_ptr() for t in strided}
+    return frozenset(
+        index
+        for index, t in enumerate(outputs)
+        if t.layout is torch.strided and t.numel() and t.untyped_storage().data_ptr() in places
+    )
+
+
 def to_float64(model: torch.nn.Module) -> torch.nn.Module:
     """A copy of ``model`` in float64, tensors held as plain attributes included."""
     twin = copy.deepcopy(model).double()
@@ -254,9 +281,10 @@ def to_float64(model: torch.nn.Module) -> torch.nn.Module:
 
 
 def _state(model: torch.nn.Module) -> dict[str, torch.Tensor]:
-    """Parameters then buffers by name, each tensor once, non-persistent buffers included."""
+    """Parameters then buffers by name, each tensor once, non-persistent buffers included. Sparse
+    ones are constants of the module: they stay what construction made of them."""
     named = itertools.chain(model.named_parameters(), model.named_buffers())
-    return {name: value.detach() for name, value in named}
+    return {name: value.detach() for name, value in named if value.layout is torch.strided}
 
 
 def _cloned(inputs: list[Any]) -> list[Any]:

@@ -5,6 +5,7 @@ Turns the bytes a subject sent back into tensors of the referee's own, distrusti
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
@@ -27,7 +28,13 @@ class Flat:
 def flatten(value: Any) -> Flat:
     """Take ``value`` apart; ``UserError`` for a type that cannot be compared."""
     tensors: list[torch.Tensor] = []
-    structure = payload.flatten(value, tensors, _refuse)
+    structure = payload.flatten(value, tensors, _refuse, by_key=True)
+    for tensor in tensors:
+        if tensor.layout is not torch.strided:
+            raise UserError(
+                f"forward takes or returns a tensor of layout {tensor.layout}; only dense ones can "
+                "be passed and compared: make it inside forward, or return .to_dense()"
+            )
     return Flat(structure, tuple(tensors))
 
 
@@ -51,8 +58,35 @@ def describe(structure: Any) -> str:
         name = structure.get("type", "")
         return f"{name}({', '.join(items)}{',' if len(items) == 1 else ''})"
     if "dict" in structure:
-        return "{" + ", ".join(f"{describe(k)}: {describe(v)}" for k, v in structure["dict"]) + "}"
+        items = [f"{describe(k)}: {describe(v)}" for k, v in structure["dict"]]
+        name = structure.get("type", "")
+        return f"{name}({{{', '.join(items)}}})" if name else "{" + ", ".join(items) + "}"
     return " ".join(str(part) for pair in structure.items() for part in pair)
+
+
+SCALAR_RTOL, SCALAR_SAFETY = 1e-5, 8.0
+"""Chosen. What a Python float among the outputs may differ by: this share of it, or this multiple
+of the problem's own error."""
+
+
+def same_form(got: Any, eager: Any, exact: Any) -> bool:
+    """Do two structures agree, Python floats within what ``eager`` itself misses ``exact`` by?"""
+    if _is_float(got) and _is_float(eager) and _is_float(exact):
+        a, b, c = (float(v["float"]) if isinstance(v, dict) else v for v in (got, eager, exact))
+        if not math.isfinite(b) or not math.isfinite(c):
+            return repr(a) == repr(b)
+        return bool(abs(a - c) <= max(SCALAR_SAFETY * abs(b - c), SCALAR_RTOL * abs(c)))
+    if isinstance(got, list) and isinstance(eager, list) and isinstance(exact, list):
+        parts = zip(got, eager, exact, strict=False)
+        return len(got) == len(eager) == len(exact) and all(same_form(*part) for part in parts)
+    if isinstance(got, dict) and isinstance(eager, dict) and isinstance(exact, dict):
+        alike = got.keys() == eager.keys() == exact.keys()
+        return alike and all(same_form(got[key], eager[key], exact[key]) for key in got)
+    return type(got) is type(eager) and bool(got == eager)
+
+
+def _is_float(value: Any) -> bool:
+    return type(value) is float or (isinstance(value, dict) and value.keys() == {"float"})
 
 
 def to_tensor(raw: TensorBytes) -> torch.Tensor:

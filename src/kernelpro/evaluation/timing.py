@@ -314,8 +314,13 @@ class Match:
         quickest, together = min(typical), sum(typical)
         wanted = self.plan.min_time_us / (self.plan.rounds * quickest)
         budget = 1e6 * self.plan.max_time_s / (self.plan.rounds * together)
-        most = min(MAX_CALLS, self._most_bytes // self._bytes, int(budget))
+        most = min(self.most_calls, int(budget))
         return max(1, min(max(int(wanted), self.plan.samples_per_round), most))
+
+    @property
+    def most_calls(self) -> int:
+        """Calls that one block may have: what they return is held until its end."""
+        return max(1, min(MAX_CALLS, self._most_bytes // self._bytes))
 
     def _beaten(self) -> bool:
         """Do the intervals of all speed-ups end below what is already known to be reached?"""

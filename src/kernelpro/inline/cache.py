@@ -110,6 +110,12 @@ def _compile(
         partial.unlink(missing_ok=True)
         text = f"{recipe.compiler} could not compile the source:\n{first_errors(log)}"
         raise BuildError(f"{text}\nFull log: {log_path}", log=log, log_path=str(log_path))
+    if not partial.exists():
+        raise BuildError(
+            f"{recipe.compiler} succeeded but wrote no object: leave out flags that stop it early "
+            "or send its output elsewhere (-fsyntax-only, -E, -S, -o)", log=log,
+            log_path=str(log_path),
+        )  # fmt: skip
     artifact = {
         "key": key, "language": recipe.language, "object_path": str(target),
         "source_path": str(source), "log_path": str(log_path),

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
+from torch.autograd.profiler import profile, record_function
 
 FREE = frozenset({
     "empty", "empty_like", "empty_strided", "new_empty", "new_empty_strided", "new_zeros", "zeros",
@@ -42,8 +43,6 @@ def audit(
     the median over the calls of all kernels' time, as CUPTI tells it: without the gaps between
     them, since here the host's launches are waited for. cool: empties the caches.
     """
-    from torch.autograd.profiler import profile, record_function
-
     on_gpu = device.type == "cuda"
     found: list[dict[str, Any]] = []
     for _ in range(CALLS):

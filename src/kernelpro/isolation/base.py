@@ -146,6 +146,8 @@ class Block:
     critical functions, allocator peaks."""
     digests: tuple[tuple[int | None, ...], ...] = ()
     """Of each call's outputs: equal for equal bytes. None = an output without bytes."""
+    delivered_us: float = 0.0
+    """The referee's clock, while the block's new inputs were written into the process."""
     started_s: float = 0.0
     """When the referee sent the block, by ``time.perf_counter``."""
 
@@ -217,6 +219,14 @@ class Subject(Protocol):
 
     def audit(self, slot: int) -> Operators:
         """One more call on ``slot`` under watch: time in torch's own operators."""
+        ...
+
+    def keep(self, call: int) -> None:
+        """Hold what call number ``call`` of the last block returned until the end."""
+        ...
+
+    def read_kept(self) -> Outputs:
+        """What was kept, as it is now."""
         ...
 
     def read_outputs(self, call: int) -> Outputs:

@@ -36,11 +36,22 @@ class Captured:
 
     def __init__(self, value: Any) -> None:
         self.tensors: list[torch.Tensor] = []
-        self.structure = flatten(value, self.tensors, _opaque)
+        self.structure = flatten(value, self.tensors, _opaque, by_key=True)
 
     def metas(self) -> list[TensorMeta]:
         """Description of every tensor."""
         return [describe(tensor) for tensor in self.tensors]
+
+    def inside(self, others: Captured) -> list[int]:
+        """Numbers of the tensors whose memory belongs to one of the ``others``."""
+        theirs = {t.untyped_storage().data_ptr() for t in others.tensors if lazy_kind(t) is None}
+        return [
+            index
+            for index, tensor in enumerate(self.tensors)
+            if lazy_kind(tensor) is None
+            and tensor.numel()
+            and tensor.untyped_storage().data_ptr() in theirs
+        ]
 
     def write(self, mailbox: Mailbox) -> None:
         """Send the bytes of every plain tensor."""
@@ -71,6 +82,8 @@ def lazy_kind(tensor: Any) -> str | None:
     """Why the tensor's bytes cannot be trusted to exist, or None for a plain tensor."""
     if type(tensor) not in _EXACT:
         return "subclass"
+    if shadowed(tensor):
+        return "with methods of its own"
     if tensor.layout is not torch.strided:
         return str(tensor.layout)
     if tensor.device.type == "meta":
@@ -86,11 +99,17 @@ def lazy_kind(tensor: Any) -> str | None:
     return None
 
 
+def shadowed(tensor: Any) -> list[str]:
+    """Attributes of this one object that stand in front of methods of every tensor: whoever reads
+    it through them runs the candidate's code."""
+    return [name for name in vars(tensor) if hasattr(torch.Tensor, name)]
+
+
 def describe(tensor: Any) -> TensorMeta:
     """Dtype, shape, stride, device and exact type, without calling into a subclass."""
     lazy = lazy_kind(tensor)
     name = type_name(tensor)
-    if lazy == "subclass":
+    if lazy is not None and type(tensor) not in _EXACT:
         return TensorMeta(
             dtype="unknown", shape=(), stride=(), device="unknown", type_name=name[:400],
             plain=False,

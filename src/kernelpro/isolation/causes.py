@@ -46,6 +46,15 @@ def broken_protocol(stage: Stage, detail: object) -> Cause:
     return Cause(Status.RUNTIME_ERROR, stage, f"broke the harness's protocol: {detail}")
 
 
+def overdue(stage: Stage, timeout_s: float) -> Cause:
+    """The cause of a subject that did not answer in time."""
+    what = {
+        Stage.LOAD: "import, builds and the constructor must be done by then",
+        Stage.RUN: "a block of calls must be done by then; look for an endless loop or a deadlock",
+    }.get(stage, "the process must answer by then")
+    return Cause(Status.TIMEOUT, stage, f"no answer within {timeout_s:g} s: {what}")
+
+
 def death(report: dict[str, Any] | None, stage: Stage, *, oom_killed: bool, log: str) -> Cause:
     """The cause of a process that ended, or hung up, without an answer.
 
@@ -58,7 +67,10 @@ def death(report: dict[str, Any] | None, stage: Stage, *, oom_killed: bool, log:
     if not os.WIFSIGNALED(status):
         code = os.waitstatus_to_exitcode(status)
         return Cause(
-            Status.RUNTIME_ERROR, stage, f"the process exited with code {code} without an answer"
+            Status.RUNTIME_ERROR,
+            stage,
+            f"the process exited with code {code} without an answer: something called exit or "
+            "_exit, or left Python unable to go on",
         )
     number = os.WTERMSIG(status)
     name = signal.Signals(number).name if number in set(signal.Signals) else f"signal {number}"

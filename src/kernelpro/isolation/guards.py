@@ -6,6 +6,7 @@ Settings are read before candidate source runs; what differs afterwards goes int
 
 from __future__ import annotations
 
+import ctypes
 import os
 import sys
 import threading
@@ -37,6 +38,17 @@ def _denormals_flushed() -> bool:
     return smallest * 2.0 == 0.0
 
 
+_LIBM = ctypes.CDLL("libm.so.6")
+
+
+def _rounding_mode() -> int:
+    return int(_LIBM.fegetround())
+
+
+def _cores() -> str:
+    return ",".join(map(str, sorted(os.sched_getaffinity(0))))
+
+
 FLAGS = (
     Flag("float32_matmul_precision", torch.get_float32_matmul_precision,
          torch.set_float32_matmul_precision),
@@ -61,6 +73,9 @@ FLAGS = (
     Flag("autocast_cuda", lambda: torch.is_autocast_enabled("cuda"),
          lambda value: torch.set_autocast_enabled("cuda", value)),
     Flag("flush_denormal", _denormals_flushed, torch.set_flush_denormal),
+    Flag("rounding_mode", _rounding_mode, _LIBM.fesetround),
+    Flag("cpu_affinity", _cores,
+         lambda listed: os.sched_setaffinity(0, [int(core) for core in listed.split(",")])),
 )  # fmt: skip
 
 
@@ -98,7 +113,7 @@ class FlagPolicy:
             if _read(flag) != value:
                 try:
                     flag.set(value)
-                except RuntimeError:
+                except (RuntimeError, OSError):
                     continue
 
     def changed(self) -> dict[str, list[Any]]:

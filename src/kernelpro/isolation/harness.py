@@ -51,6 +51,7 @@ class Harness:
         self._model: Any = None
         self._call: Callable[..., Any] = _not_loaded
         self._outputs: list[Captured] = []
+        self._kept = Captured(None)
         self._given: list[Any] = []
         self._prints: list[list[bytes | None]] = []
         self._noted: dict[str, Any] = {}
@@ -86,6 +87,7 @@ class Harness:
     def write_state(self, names: list[str], tensors: list[dict[str, Any]]) -> dict[str, Any]:
         """Load parameters and buffers through ``load_state_dict``, so that a module which packs
         its weights can do so; buffers outside the state dict are copied."""
+        torch.set_grad_enabled(False)
         metas = [meta_from_json(meta) for meta in tensors]
         values = dict(zip(names, self._mailbox.read(metas), strict=True))
         with candidate_code("load_error"):
@@ -102,6 +104,7 @@ class Harness:
         self, slot: int, structure: Any, tensors: list[dict[str, Any]]
     ) -> dict[str, Any]:
         """Put arguments into a slot, at the addresses it already has where layouts agree."""
+        torch.set_grad_enabled(False)
         metas = [meta_from_json(meta) for meta in tensors]
         self._slots.write(slot, structure, metas, self._mailbox.read(metas))
         return {}
@@ -183,6 +186,16 @@ class Harness:
             "overriding_modes": guards.overriding_modes(),
             "changed_functions": self._identities.changed(),
             "changed_flags": self._policy.changed(),
+            "altered_inputs": [
+                text for slot in self._slots.slots() for text in self._slots.altered(slot)
+            ],
+            "outputs_in_inputs": sorted(
+                {
+                    index
+                    for captured, given in zip(self._outputs, self._given, strict=True)
+                    for index in captured.inside(Captured(list(given.arguments)))
+                }
+            ),
             "late_writes": [
                 index
                 for index, (captured, before) in enumerate(zip(self._outputs, prints, strict=True))
@@ -193,6 +206,11 @@ class Harness:
             ],
             **self._timer.memory(),
         }
+
+    def keep(self, call: int) -> dict[str, Any]:
+        """Hold the outputs of a call of the last block until the process ends."""
+        self._kept = self._outputs[call]
+        return {}
 
     def describe(self, what: str, call: int) -> dict[str, Any]:
         """Structure and tensor descriptions of outputs, inputs or state."""
@@ -212,6 +230,8 @@ class Harness:
     def _select(self, what: str, call: int) -> tuple[Captured, dict[str, Any]]:
         if what == "outputs":
             return self._outputs[call], {}
+        if what == "kept":
+            return self._kept, {}
         if what == "inputs":
             return Captured(list(self._given[call].arguments)), {}
         items = list(self._named_state())
@@ -219,12 +239,15 @@ class Harness:
         return Captured([tensor for _, tensor, _ in items]), {"names": names}
 
     def _named_state(self) -> Iterator[tuple[str, torch.Tensor, bool]]:
-        """Parameters, then buffers, in registration order; shared ones once."""
+        """Parameters, then buffers, in registration order; shared ones once. Without sparse ones,
+        which nobody rewrites."""
         if isinstance(self._model, torch.nn.Module):
             for name, parameter in self._model.named_parameters():
-                yield name, parameter, False
+                if parameter.layout is torch.strided:
+                    yield name, parameter, False
             for name, buffer in self._model.named_buffers():
-                yield name, buffer, True
+                if buffer.layout is torch.strided:
+                    yield name, buffer, True
 
 
 def _declare(name: str, tensor: torch.Tensor, buffer: bool) -> dict[str, Any]:

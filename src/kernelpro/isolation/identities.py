@@ -7,9 +7,11 @@ which is why the referee's own clock and digests decide.
 
 from __future__ import annotations
 
+import builtins
 import gc
 import json
 import os
+import signal
 import sys
 import time
 from collections.abc import Mapping, Sequence
@@ -40,7 +42,7 @@ Not torch.manual_seed: torch.compile replaces it itself, and nothing here calls 
 
 
 _WATCHED: list[tuple[Any, tuple[str, ...]]] = list(WATCHED.items())
-SETTLED = ("_model", "_call", "_prints", "_noted")
+SETTLED = ("_model", "_call", "_kept", "_prints", "_noted")
 """Attributes of the harness that change as it works."""
 BACKENDS = ("CPU:", "CUDA:", "AutogradCPU:", "AutogradCUDA:", "Composite", "ADInplaceOrView:")
 OPERATORS = (
@@ -79,6 +81,10 @@ class Identities:
         self._codes = [(f, f.__code__) for f in values if isinstance(f, FunctionType)]
         self._objects = [(item, type(item), _attributes(item)) for item in objects]
         self._operators = _registrations()
+        self._registered = _python_registrations()
+        self._builtins = dict(vars(builtins))
+        self._handlers = _signal_handlers()
+        self._audit_hooks = AuditHooks()
 
     def changed(self) -> list[str]:
         """Dotted names that now resolve to something else, or run other code."""
@@ -99,6 +105,15 @@ class Identities:
             now = _attributes(item)
             shadowing = [key for key in now if key not in attributes and hasattr(kind, key)]
             names += [f"{kind.__name__}.{key}" for key in _differing(now, attributes) + shadowing]
+        names += [f"torch.Tensor.{name}" for name in _shadowed_by_tensor()]
+        names += [f"builtins.{name}" for name in _differing(vars(builtins), self._builtins)]
+        names += sorted(_python_registrations() - self._registered)
+        names += [
+            f"signal.signal({number.name})"
+            for number, handler in _signal_handlers().items()
+            if self._handlers.get(number) is not handler
+        ]
+        names += self._audit_hooks.added
         return names + _hooks() + _changed_operators(self._operators)
 
 
@@ -113,6 +128,49 @@ def _attributes(item: Any) -> dict[str, Any]:
         for key, value in values.items()
         if key not in SETTLED and not isinstance(value, int | float)
     }
+
+
+class AuditHooks:
+    """Notes hooks that are added to the interpreter's audit events, which are raised wherever the
+    harness opens, lists or maps something. They cannot be listed or removed, so the one way to know
+    of them is to be there first."""
+
+    def __init__(self) -> None:
+        self.added: list[str] = []
+        sys.addaudithook(self._seen)
+
+    def _seen(self, event: str, _: Any) -> None:
+        if event == "sys.addaudithook":
+            self.added = ["sys.addaudithook"]
+
+
+def _signal_handlers() -> dict[signal.Signals, Any]:
+    """Python functions that run between any two instructions of the harness."""
+    found = {number: signal.getsignal(number) for number in signal.valid_signals()
+             if isinstance(number, signal.Signals)}  # fmt: skip
+    return {number: handler for number, handler in found.items() if callable(handler)}
+
+
+_TENSOR = dict(vars(torch.Tensor))
+
+
+def _shadowed_by_tensor() -> list[str]:
+    """Methods of every tensor that were replaced, or put in front of the ones in C."""
+    now = vars(torch.Tensor)
+    return [
+        name
+        for name, value in now.items()
+        if _TENSOR.get(name, value) is not value
+        or (name not in _TENSOR and hasattr(torch._C.TensorBase, name))
+    ]
+
+
+def _python_registrations() -> set[str]:
+    """Kernels that Python code has registered for torch's own operators on real devices."""
+    return {key for key in torch.library._impls
+            if key.startswith("aten/") and key.endswith(("/CPU", "/CUDA", "/AutogradCPU",
+                "/AutogradCUDA", "/CompositeExplicitAutograd", "/CompositeImplicitAutograd"))
+            }  # fmt: skip
 
 
 def _hooks() -> list[str]:

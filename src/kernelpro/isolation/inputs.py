@@ -12,6 +12,7 @@ from typing import Any
 
 import torch
 
+from kernelpro.isolation.capture import shadowed
 from kernelpro.isolation.payload import TensorMeta, unflatten
 from kernelpro.isolation.timing import POISON_BYTE
 
@@ -38,20 +39,43 @@ class Slots:
     def __init__(self, device: torch.device) -> None:
         self._device = device
         self._slots: dict[int, tuple[Any, list[TensorMeta], list[torch.Tensor]]] = {}
+        self._places: dict[int, list[int]] = {}
+        """Where the tensors of a slot were when they were made."""
 
     def write(
         self, slot: int, structure: Any, metas: list[TensorMeta], values: Sequence[torch.Tensor]
     ) -> None:
         """Store arguments, in the slot's present tensors where their layout has not changed."""
         known = self._slots.get(slot)
-        reuse = known is not None and known[1] == metas and _unchanged(known[2], metas)
+        reuse = known is not None and known[1] == metas and not self.altered(slot)
         if known is None or not reuse:
             tensors = [self._place(meta, value) for meta, value in zip(metas, values, strict=True)]
             self._slots[slot] = (structure, metas, tensors)
+            self._places[slot] = [tensor.data_ptr() for tensor in tensors]
             return
         for tensor, value in zip(known[2], values, strict=True):
-            tensor.copy_(value)
+            tensor.detach().copy_(value)
         self._slots[slot] = (structure, metas, known[2])
+
+    def altered(self, slot: int) -> list[str]:
+        """What a candidate made of the slot's tensors themselves, other than their values: whoever
+        writes the next values through such a tensor might run its code, or write elsewhere."""
+        _, metas, tensors = self._slots[slot]
+        found = []
+        for index, (meta, tensor, place) in enumerate(
+            zip(metas, tensors, self._places[slot], strict=True)
+        ):
+            if type(tensor) is not torch.Tensor or shadowed(tensor):
+                found.append(f"input {index} has another class or methods of its own")
+            elif tuple(tensor.shape) != meta.shape or tuple(tensor.stride()) != meta.stride:
+                found.append(f"input {index} has another shape or stride")
+            elif tensor.data_ptr() != place:
+                found.append(f"input {index} lies in other memory")
+        return found
+
+    def slots(self) -> list[int]:
+        """Numbers of the slots that were written."""
+        return list(self._slots)
 
     def sizes(self, slot: int) -> list[int]:
         """Bytes that fresh copies of the slot's present tensors take; none if it is empty."""
@@ -74,14 +98,6 @@ class Slots:
     def _place(self, meta: TensorMeta, value: torch.Tensor) -> torch.Tensor:
         base = torch.empty(meta.offset + _extent(meta), dtype=value.dtype, device=self._device)
         return base.as_strided(meta.shape, meta.stride, meta.offset).copy_(value)
-
-
-def _unchanged(tensors: Sequence[torch.Tensor], metas: Sequence[TensorMeta]) -> bool:
-    """False if the candidate resized or re-strode an input in place."""
-    return all(
-        tuple(tensor.shape) == meta.shape and tuple(tensor.stride()) == meta.stride
-        for tensor, meta in zip(tensors, metas, strict=True)
-    )
 
 
 def _extent(meta: TensorMeta) -> int:

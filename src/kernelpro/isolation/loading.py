@@ -21,6 +21,8 @@ from kernelpro.build.errors import first_causes
 from kernelpro.text import truncate_middle
 
 MESSAGE_CHARACTERS = 6000
+READ_CHARACTERS = 1 << 20
+"""Of an exception's text: more is not even looked at."""
 FRAMES_SHOWN = 6
 BUILD_FAILURES = {"BuildError", "ToolchainError", "CompilationError", "CompileError"}
 """Class names that mean a compiler refused: kernelpro.inline (also pasted into a file), Triton."""
@@ -79,7 +81,7 @@ def failure_kind(error: BaseException) -> str | None:
     for _ in range(8):
         if seen is None:
             break
-        names = {kind.__name__ for kind in type(seen).__mro__}
+        names = _class_names(seen)
         if names & BUILD_FAILURES or "Error building extension" in text_of(seen):
             return "build_error"
         if isinstance(seen, MemoryError | torch.OutOfMemoryError):
@@ -92,24 +94,32 @@ def failure_kind(error: BaseException) -> str | None:
     return None
 
 
+_NAME = type.__dict__["__name__"].__get__
+"""A class's own name, past a metaclass that says something else."""
+
+
+def _class_names(error: BaseException) -> set[str]:
+    return {_NAME(kind) for kind in type.__dict__["__mro__"].__get__(type(error))}
+
+
 def text_of(error: BaseException) -> str:
-    """``str(error)`` of an exception whose class may lie or raise."""
+    """``str(error)`` as a plain string, of an exception whose class may lie, raise or exit."""
     try:
-        return str(error)
-    except Exception as second:  # noqa: BLE001  (a candidate's class)
-        return f"<message unavailable: {type(second).__name__}>"
+        return str.__str__(str(error)[:READ_CHARACTERS])
+    except BaseException as second:  # noqa: BLE001  (a candidate's class)
+        return f"<message unavailable: its __str__ raised {_NAME(type(second))}>"
 
 
 def describe_error(error: BaseException) -> str:
     """``Type: message``; a syntax error keeps its line and caret, a compiler's log its causes."""
-    if isinstance(error, SyntaxError):
+    if type(error) in (SyntaxError, IndentationError, TabError):
         return "".join(traceback.format_exception_only(error)).strip()
-    text = text_of(error)
-    log = getattr(error, "log", None)
-    if isinstance(log, str) and log and type(error).__name__ == "BuildError":
+    text, name = text_of(error), _NAME(type(error))
+    log = BaseException.__getattribute__(error, "__dict__").get("log")
+    if type(log) is str and log and name == "BuildError":
         said = text.partition("\n")[0]
         text = f"{said}\n{first_causes(log, 'cuda' if 'nv' in said else 'cpp')}"
-    return f"{type(error).__name__}: {text}" if text else type(error).__name__
+    return f"{name}: {text}" if text else name
 
 
 def candidate_lines(trace: TracebackType | None, path: Path) -> str:

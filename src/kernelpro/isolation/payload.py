@@ -174,18 +174,24 @@ def read_at(descriptor: int, view: memoryview, offset: int) -> None:
         view, offset = view[count:], offset + count
 
 
-def flatten(value: Any, tensors: list[torch.Tensor], opaque: Callable[[Any], Any]) -> Any:
+def flatten(
+    value: Any, tensors: list[torch.Tensor], opaque: Callable[[Any], Any], *, by_key: bool = False
+) -> Any:
     """``value`` as JSON; tensors are appended to ``tensors`` and become ``{"t": index}``.
 
-    ``opaque`` decides what an object of any other type becomes (or raises). ``ValueError`` for
-    nesting or sizes no honest value has.
+    ``opaque`` decides what an object of any other type becomes (or raises). by_key: dictionaries
+    with text as keys are taken in the order of their keys, since one equals another whatever the
+    order is. ``ValueError`` for nesting or sizes no honest value has.
     """
     budget = [MAX_NODES]
 
     def walk(item: Any, depth: int) -> Any:
         budget[0] -= 1
         if depth > MAX_DEPTH or budget[0] < 0:
-            raise ValueError("value is nested too deeply or has too many parts")
+            raise ValueError(
+                f"a value is nested too deeply or has too many parts: at most {MAX_DEPTH} levels "
+                f"and {MAX_NODES} parts can be passed"
+            )
         kind = type(item)
         if item is None or kind in (bool, int, str):
             return item
@@ -201,8 +207,12 @@ def flatten(value: Any, tensors: list[torch.Tensor], opaque: Callable[[Any], Any
         if issubclass(kind, tuple):
             parts = [walk(part, depth + 1) for part in tuple.__iter__(item)]
             return {"tuple": parts} if kind is tuple else {"tuple": parts, "type": kind.__name__}
-        if kind is dict:
-            return {"dict": [[walk(k, depth + 1), walk(v, depth + 1)] for k, v in item.items()]}
+        if issubclass(kind, dict):
+            pairs = list(dict.items(item))
+            if by_key and all(type(key) is str for key, _ in pairs):
+                pairs.sort(key=lambda pair: pair[0])
+            listed = [[walk(k, depth + 1), walk(v, depth + 1)] for k, v in pairs]
+            return {"dict": listed} if kind is dict else {"dict": listed, "type": kind.__name__}
         if kind in (torch.dtype, torch.device):
             return {kind.__name__: str(item).removeprefix("torch.")}
         return opaque(item)

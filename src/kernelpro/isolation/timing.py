@@ -6,6 +6,7 @@ are what the process claims; the referee holds them against its own wall clock.
 
 from __future__ import annotations
 
+import resource
 from collections.abc import Callable, Iterator, Sequence
 from time import perf_counter_ns as _clock
 from typing import Any, Protocol
@@ -114,8 +115,6 @@ class CpuTimer:
 
     def memory(self) -> dict[str, int]:
         """Peak resident memory of this process."""
-        import resource
-
         return {"peak_rss_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024}
 
 

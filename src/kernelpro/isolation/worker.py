@@ -204,6 +204,7 @@ class WorkerSubject:
         timeout_s = limits.call_timeout_s + (0.0 if self._warm else limits.load_timeout_s)
         listed = [call.to_json() for call in calls]
         self._command("prepare", Stage.RUN, calls=listed)
+        before = time.perf_counter_ns()
         self._deliver()
         started = time.perf_counter_ns()
         result = self._ask({"op": "run", "args": {"calls": listed}}, timeout_s, Stage.RUN)
@@ -220,7 +221,7 @@ class WorkerSubject:
                 raise ValueError("a block with the wrong number of samples")
         digests = tuple(tuple(of_call) for of_call in self._digests)
         return Block(samples=samples, wall_us=wall_us, flags=flags, digests=digests,
-                     started_s=started / 1e9)  # fmt: skip
+                     delivered_us=(started - before) / 1e3, started_s=started / 1e9)  # fmt: skip
 
     def audit(self, slot: int) -> Operators:
         """One more call on ``slot`` under watch: time in torch's own operators."""
@@ -228,6 +229,14 @@ class WorkerSubject:
         result = self._command("audit", Stage.RUN, slot=slot)
         with self._checking(Stage.RUN):
             return replies.operators(result)
+
+    def keep(self, call: int) -> None:
+        """Hold what call number ``call`` of the last block returned until the end."""
+        self._command("keep", Stage.RUN, call=call)
+
+    def read_kept(self) -> Outputs:
+        """What was kept, as it is now."""
+        return self._read("kept", 0)[0]
 
     def read_outputs(self, call: int) -> Outputs:
         """Outputs of call number ``call`` of the last block, as they are now."""
@@ -339,7 +348,7 @@ class WorkerSubject:
         try:
             reply = self._link.request(body, timeout_s)
         except LinkTimeout:
-            self._fail(causes.Cause(Status.TIMEOUT, stage, f"no answer within {timeout_s:g} s"))
+            self._fail(causes.overdue(stage, timeout_s))
         except LinkClosed:
             self._link.drain_log()
             cause = causes.death(

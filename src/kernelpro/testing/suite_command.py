@@ -6,6 +6,7 @@ Exit code 1 if a hostile candidate got through, an honest one did not, or someth
 from __future__ import annotations
 
 import argparse
+import contextlib
 import dataclasses
 import fnmatch
 import json
@@ -14,7 +15,7 @@ import platform
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ import torch
 
 from kernelpro import __version__
 from kernelpro.hardware import probe, resolve_device
+from kernelpro.isolation.scratch import remove_scratch
 from kernelpro.testing import referee_suite
 from kernelpro.testing.referee_suite import Case, Result, Suite
 from kernelpro.testing.traps import Traps
@@ -52,7 +54,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             _write(Path(options.json), results, device.name, time.perf_counter() - started)
 
     with (
-        tempfile.TemporaryDirectory(prefix="kernelpro-suite-") as cache,
+        # What candidates built may be nested deeper than Python can follow.
+        _folder() as cache,
         tempfile.TemporaryDirectory(prefix="kernelpro-suite-") as own,
         Traps(Path(own)) as traps,
         Suite(device, cache_root=Path(cache), traps=traps) as suite,
@@ -63,6 +66,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     head = json.dumps(referee_suite.summary(results))
     print(f"\n{len(results) - len(wrong)} of {len(results)} as expected: {head}")
     return 1 if wrong else 0
+
+
+@contextlib.contextmanager
+def _folder() -> Iterator[str]:
+    folder = tempfile.mkdtemp(prefix="kernelpro-suite-")
+    try:
+        yield folder
+    finally:
+        remove_scratch(Path(folder))
 
 
 def _write(path: Path, results: Sequence[Result], device: str, seconds: float) -> None:
