@@ -29,10 +29,11 @@ def quiet_machine(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def _play(clock: Clock, *, unclaimed_us: float = 5.0, base: Clock | None = None) -> Match:
     honest = ScriptedSubject(base or (lambda *_: 1000.0))
-    sides = [
-        Side(name="eager", subject=honest),
-        Side(name="candidate", subject=ScriptedSubject(clock, unclaimed_us=unclaimed_us)),
-    ]
+    return _play_sides(honest, ScriptedSubject(clock, unclaimed_us=unclaimed_us))
+
+
+def _play_sides(honest: ScriptedSubject, candidate: ScriptedSubject) -> Match:
+    sides = [Side(name="eager", subject=honest), Side(name="candidate", subject=candidate)]
     match = Match(sides, PLAN, refill=lambda slot: [], verify=lambda *_: None,
                   rng=random.Random(0), bytes_per_call=1)  # fmt: skip
     match.play()
@@ -70,6 +71,32 @@ def test_a_table_is_no_table_of_a_busy_machine(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(clocks, "wake_up_us", lambda: 5000.0)
     findings = _values(_play(lambda number, call, new: 1000.0 if new else 20.0))
     assert _verdicts(findings)["memoised_inputs"] is False
+
+
+class SlowAfterDelivery(ScriptedSubject):
+    """New values are late, and so is what stands in their place after any delivery."""
+
+    def __init__(self) -> None:
+        super().__init__(lambda number, call, new: 4650.0 if new or self._third(number) else 168.0)
+        self._late = False
+
+    def _third(self, number: int) -> bool:
+        return self._late and number == 2
+
+    def write_inputs(self, slot: int, inputs: Any) -> None:
+        super().write_inputs(slot, inputs)
+        self._late = True
+
+    def run(self, calls: Any) -> Block:
+        block = super().run(calls)
+        self._late = False
+        return block
+
+
+def test_calls_that_are_slow_after_a_delivery_whatever_their_values_are_no_table() -> None:
+    findings = _values(_play_sides(ScriptedSubject(lambda *_: 1000.0), SlowAfterDelivery()))
+    assert _verdicts(findings)["memoised_inputs"] is True
+    assert "4.65 ms" in findings.result()[0].detail  # it was suspected
 
 
 def test_a_cold_first_call_is_not_a_table() -> None:
