@@ -129,7 +129,10 @@ def test_a_command_is_run_under_ncu_with_its_own_options(run, raw_csv, tmp_path,
 
 def test_a_command_needs_ncu_and_a_program(run, tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", "/usr/bin:/bin")
-    monkeypatch.setattr("kernelpro.profiling.cuda.ncu_run._PLACES", ())
+    monkeypatch.setattr("kernelpro.inline.nvcc.cuda_roots", list)
+    monkeypatch.setattr("kernelpro.inline.nvcc.NSIGHT_FOLDERS", ())
+    for name in ("CUDA_HOME", "CUDA_PATH"):
+        monkeypatch.delenv(name, raising=False)
     ran = run("diagnose", "--", "/bin/true")
     assert ran.code == 3 and "Nsight Compute" in ran.err
     ran = run("diagnose", "--", "no-such-program-here")

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from kernelpro import environ
 from kernelpro.api.evaluation import judge, profile_of
 from kernelpro.api.runs import list_runs, show_run
 from kernelpro.diagnosis.ledger import PAPER, Ledger, PaperRow, ToolRecord
@@ -113,8 +112,8 @@ def _profile(source: Any, sass: Path | str | None, kernel: str | None) -> Profil
         from kernelpro.profiling.cuda.command import profile_command
         from kernelpro.profiling.cuda.report import with_sass
 
-        profile = profile_command(source, kernel=kernel, cuda_home=environ.cuda_home())
-        return profile if sass is None else with_sass(profile, Path(sass), environ.cuda_home())
+        profile = profile_command(source, kernel=kernel)
+        return profile if sass is None else with_sass(profile, Path(sass))
     return read_profile(source, sass=sass)
 
 
@@ -137,9 +136,7 @@ def read_profile(path: Path | str, *, sass: Path | str | None = None) -> Profile
         raise UserError(f"{path} is a program. Name its candidate too: kernelpro diagnose {path} "
                         "CANDIDATE")  # fmt: skip
     if not _saved_here(path):
-        return load_report(
-            path, sass=Path(sass) if sass is not None else None, cuda_home=environ.cuda_home()
-        )
+        return load_report(path, sass=Path(sass) if sass is not None else None)
     try:
         return loads(Profile, path.read_text(encoding="utf-8"))
     except ValueError as error:

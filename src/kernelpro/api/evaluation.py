@@ -13,7 +13,7 @@ from kernelpro.schema.hardware import Device, Peaks
 from kernelpro.schema.outcome import Outcome
 from kernelpro.schema.problem import Precision, Problem
 from kernelpro.schema.profile import Profile
-from kernelpro.text import content_hash
+from kernelpro.text import content_hash, truncate_middle
 
 if TYPE_CHECKING:
     from kernelpro.evaluation.lint import LintReport
@@ -162,4 +162,11 @@ def read_candidate(candidate: Path | str) -> str:
     except UnicodeDecodeError as error:
         raise UserError(f"{path} is not UTF-8 text (byte {error.start})") from error
     except OSError as error:
-        raise UserError(f"The candidate {path} cannot be read: {error.strerror}") from error
+        raise UserError(f"The candidate {_shown(path)} cannot be read: {error.strerror}") from error
+    except ValueError as error:  # a path with a null byte
+        raise UserError(f"The candidate {_shown(path)} cannot be read: {error}") from error
+
+
+def _shown(path: Path) -> str:
+    """A path for a message: whoever hands in text for a path need not read all of it again."""
+    return truncate_middle(str(path), 200)

@@ -11,6 +11,14 @@ from kernelpro.cli import options
 from kernelpro.cli.output import problem_speaks_aside, say, say_json
 from kernelpro.errors import UserError
 
+EXAMPLES = """\
+\b
+Examples:
+  kernelpro energy my_op.py mine.py                      mine against the eager reference
+  kernelpro energy a.py b.py --problem my_op.py --trace ab.json.gz
+  kernelpro energy --replay ab.json.gz                   the same numbers again, anywhere
+"""
+
 
 def energy(
     first: Annotated[Path | None, typer.Argument(metavar="A", show_default=False,
@@ -60,4 +68,4 @@ def _show(found: Any, json: bool) -> None:
 
 def register(app: typer.Typer) -> None:
     """Add the command to ``app``."""
-    app.command(short_help="Compare the joules of two kernels.")(energy)
+    app.command(short_help="Compare the joules of two kernels.", epilog=EXAMPLES)(energy)

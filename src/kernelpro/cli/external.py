@@ -59,7 +59,7 @@ def start(
 
 
 def ask(
-    run: options.Run = "latest",
+    run: options.Latest = "latest",
     count: Annotated[
         int, typer.Option("--count", "-n", metavar="N", help="How many requests to have open.")
     ] = 1,

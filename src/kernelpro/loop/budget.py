@@ -24,8 +24,10 @@ def check_budget(budget: Budget) -> None:
 
 def exceeded(budget: Budget, spending: Spending, elapsed_s: float) -> tuple[StopReason, str] | None:
     """The first limit that is reached, with the sentence the report prints; None = go on."""
-    if budget.evaluations is not None and spending.evaluations >= budget.evaluations:
-        return "budget_evaluations", f"{spending.evaluations} evaluations done"
+    if evaluations_left(budget, spending) == 0:
+        done, repeats = f"{spending.evaluations} evaluations done", spending.paid_repeats
+        also = f"; {repeats} replies of a model repeated earlier ones and count too"
+        return "budget_evaluations", done + (also if repeats else "")
     if budget.minutes is not None and elapsed_s >= budget.minutes * 60:
         return "budget_time", f"{elapsed_s / 60:.1f} of {budget.minutes:g} minutes used"
     if budget.cost_usd is not None and spending.cost_usd >= budget.cost_usd:
@@ -38,7 +40,8 @@ def exceeded(budget: Budget, spending: Spending, elapsed_s: float) -> tuple[Stop
 
 
 def evaluations_left(budget: Budget, spending: Spending) -> int | None:
-    """How many more evaluations may start; None = no limit."""
+    """How many more evaluations may start; None = no limit. A repeat that a model was asked for
+    counts as one."""
     if budget.evaluations is None:
         return None
-    return max(0, budget.evaluations - spending.evaluations)
+    return max(0, budget.evaluations - spending.evaluations - spending.paid_repeats)
