@@ -162,11 +162,11 @@ def read_candidate(candidate: Path | str) -> str:
     except UnicodeDecodeError as error:
         raise UserError(f"{path} is not UTF-8 text (byte {error.start})") from error
     except OSError as error:
-        raise UserError(f"The candidate {_shown(path)} cannot be read: {error.strerror}") from error
+        raise UserError(f"The candidate {shown(path)} cannot be read: {error.strerror}") from error
     except ValueError as error:  # a path with a null byte
-        raise UserError(f"The candidate {_shown(path)} cannot be read: {error}") from error
+        raise UserError(f"The candidate {shown(path)} cannot be read: {error}") from error
 
 
-def _shown(path: Path) -> str:
+def shown(path: Path) -> str:
     """A path for a message: whoever hands in text for a path need not read all of it again."""
     return truncate_middle(str(path), 200)

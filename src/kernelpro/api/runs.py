@@ -37,7 +37,9 @@ def find_run(run: Path | str, *, runs_root: Path | str | None = None) -> Path:
             return Path(run)
     root, name = runs_folder(runs_root), str(run)
     names = sorted(path.parent.name for path in root.glob(f"*/{DATABASE}"))
-    if name == LATEST and names:
+    if not names:
+        raise UserError(f"There are no runs under {root}. Start one: kernelpro optimize PROBLEM")
+    if name == LATEST:
         return root / names[-1]
     matches = [n for n in names if n == name] or [n for n in names if n.startswith(name)]
     if len(matches) == 1:
@@ -95,7 +97,7 @@ def export_run(
 ) -> Path:  # fmt: skip
     """Write the run as JSON lines, readable without kernelpro; returns the file's path.
 
-    Compressed if ``output`` ends in ``.gz``. ``brief``: without profiles and most samples.
+    Compressed if ``output`` ends in ``.gz`` or ``.xz``. ``brief``: without profiles, few samples.
     """
     folder = find_run(run, runs_root=runs_root)
     target = Path(output) if output is not None else Path(f"{folder.name}.jsonl")

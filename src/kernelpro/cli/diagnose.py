@@ -50,7 +50,9 @@ def diagnose(
     ] = None,
     kernel: Annotated[
         str | None,
-        typer.Option(metavar="REGEX", help="Of a COMMAND, only kernels with such a name."),
+        typer.Option(
+            metavar="REGEX", help="Of a report or COMMAND, only kernels with such a name."
+        ),
     ] = None,
     tool: Annotated[
         list[str] | None, typer.Option(metavar="ID", help="Run only this tool; repeatable.")
@@ -69,6 +71,10 @@ def diagnose(
 
     given = _given(source, ctx.meta.get(COMMAND))
     if arm is not None:
+        if html is not None or tool:
+            raise UserError(
+                "--arm prints what a writer would be told: it takes no --html or --tool"
+            )
         chosen = choice(arm, Arm, "--arm")
         with problem_speaks_aside():
             told = api.guidance(

@@ -148,7 +148,9 @@ PromptTokens = Annotated[
     int | None, typer.Option(metavar="N", help="Longest prompt; what helps least is cut first.")
 ]
 ReplyTokens = Annotated[int | None, typer.Option(metavar="N", help="Longest reply of a model.")]
-Parallel = Annotated[int, typer.Option(metavar="N", help="Requests written side by side (scouts).")]
+Parallel = Annotated[
+    int, typer.Option(metavar="N", min=1, help="Requests written side by side (scouts).")
+]
 TargetSpeedup = Annotated[
     float | None, typer.Option(metavar="X", help="Stop at X times the speed of eager.")
 ]

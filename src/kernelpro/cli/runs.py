@@ -48,7 +48,7 @@ def show(
     node: Annotated[
         str | None, typer.Option(metavar="ID", help="One attempt in full, for example n0012.")
     ] = None,
-    limit: Annotated[int, typer.Option(help="Most attempts to draw in the tree.")] = 40,
+    limit: Annotated[int, typer.Option(min=1, help="Most attempts to draw in the tree.")] = 40,
     runs: options.Runs = None,
     json: options.Json = False,
 ) -> None:
@@ -112,7 +112,7 @@ def export(
     output: Annotated[
         Path | None,
         typer.Option(
-            "--output", "-o", metavar="FILE", help="Default: <run id>.jsonl; .gz compresses."
+            "--output", "-o", metavar="FILE", help="Default: <run id>.jsonl; .gz and .xz compress."
         ),
     ] = None,
     brief: Annotated[

@@ -22,6 +22,12 @@ def check_budget(budget: Budget) -> None:
             raise UserError(f"The budget's {name} must be greater than 0, got {limit}")
 
 
+def check_parallel(parallel: int) -> None:
+    """``UserError`` for a number of requests with which nothing would ever be asked."""
+    if parallel < 1:
+        raise UserError(f"parallel must be at least 1, got {parallel}")
+
+
 def exceeded(budget: Budget, spending: Spending, elapsed_s: float) -> tuple[StopReason, str] | None:
     """The first limit that is reached, with the sentence the report prints; None = go on."""
     if evaluations_left(budget, spending) == 0:
