@@ -76,7 +76,8 @@ def optimize(
     )  # fmt: skip
     config = RunConfig(
         device=resolve_device(device) if executor is None else device, writer=writer,
-        models=dict(models or {}), writer_options=writers.writer_options(writer_options, models),
+        models=dict(models or {}),
+        writer_options=writers.writer_options(writer_options, models, writer),
         search=search, search_options=search_options or {}, objective=aim.objective,
         max_slowdown=max_slowdown, arm=arm, memory=memory, library=_absolute(library), seed=seed,
         parallel=parallel, budget=budget or budget_of(limits), evaluation=aim.evaluation,

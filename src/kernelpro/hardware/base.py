@@ -47,6 +47,8 @@ def resolve_device(device_id: str = "auto") -> str:
 
     ``cuda`` means ``cuda:0``. ``UserError`` for a name that is no device.
     """
+    if not isinstance(device_id, str):
+        raise UserError(f"A device is named by text (auto, cpu, cuda or cuda:N), not {device_id!r}")
     if device_id == "auto":
         return "cuda:0" if _kind("cuda").count() else "cpu"
     name, index = _split(device_id)

@@ -18,6 +18,8 @@ def check_budget(budget: Budget) -> None:
     if all(limit is None for limit in limits.values()):
         raise UserError("The budget has no limit: set evaluations, minutes or another one")
     for name, limit in limits.items():
+        if limit is not None and not isinstance(limit, int | float):
+            raise UserError(f"The budget's {name} must be a number, got {limit!r}")
         if limit is not None and not limit > 0:
             raise UserError(f"The budget's {name} must be greater than 0, got {limit}")
 
