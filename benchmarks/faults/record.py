@@ -32,8 +32,8 @@ from record_ncu import batches, merge, named, ncu_full, ncu_metrics, page, singl
 from recorder import Recorder  # noqa: E402
 
 from kernelpro.errors import KernelproError  # noqa: E402
+from kernelpro.inline.nvcc import find_cuda_program  # noqa: E402
 from kernelpro.profiling.cuda.ncu_metrics import STAGE1  # noqa: E402
-from kernelpro.profiling.cuda.ncu_run import find_ncu  # noqa: E402
 from kernelpro.profiling.cuda.sass import disassemble, find_disassembler  # noqa: E402
 
 TORCH = [sys.executable, str(ROOT / "torch_run.py")]
@@ -66,7 +66,7 @@ def build(recorder: Recorder, cases: list[Case]) -> dict[str, str]:
 
 def sass(recorder: Recorder, names: list[str], folder: Path) -> dict[str, Any]:
     """Static counts and hot lines of every kernel function in ``folder``'s cubins."""
-    tools = find_disassembler(Path("/usr/local/cuda"))
+    tools = find_disassembler()
 
     def one(name: str) -> tuple[str, dict[str, Any] | None]:
         try:
@@ -205,7 +205,7 @@ def main() -> int:
 
 def record(recorder: Recorder, cuda: list[Case], torch: list[Case], chosen: list[str]) -> None:
     """All steps, most valuable first; what is there is written after each."""
-    ncu = find_ncu(Path("/usr/local/cuda"))
+    ncu = find_cuda_program("ncu")
     summary: dict[str, Any] = {"environment": environment(recorder, str(ncu) if ncu else None)}
     logs = build(recorder, cuda)
     built = [c.id for c in cuda if (recorder.work / f"{c.id}.cubin").is_file()]

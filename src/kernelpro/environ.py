@@ -29,12 +29,6 @@ def compiler() -> str | None:
     return os.environ.get("KERNELPRO_CXX") or os.environ.get("CXX") or None
 
 
-def cuda_home() -> Path | None:
-    """``CUDA_HOME`` or ``CUDA_PATH``: the CUDA toolkit. None = look on PATH."""
-    value = os.environ.get("CUDA_HOME") or os.environ.get("CUDA_PATH")
-    return Path(value) if value else None
-
-
 def code_root() -> Path | None:
     """``KERNELPRO_CODE_ROOT``: header tree for code search. None = the installed CUTLASS."""
     value = os.environ.get("KERNELPRO_CODE_ROOT")

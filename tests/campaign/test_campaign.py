@@ -16,7 +16,7 @@ import pytest
 
 from kernelpro.campaign.campaign import Campaign, Unreadable
 from kernelpro.campaign.index import CampaignIndex, read_live
-from kernelpro.errors import StoreError
+from kernelpro.errors import StoreError, UserError
 from kernelpro.executors.crew import Crew
 from kernelpro.schema.problem import Problem
 from kernelpro.testing.simulated_fleet import Fleet
@@ -166,5 +166,5 @@ def test_one_controller_at_a_time_and_no_second_campaign_in_a_folder(tmp_path: P
     with pytest.raises(StoreError, match="written by another controller"):
         Campaign(tmp_path / "c")
     made.close()
-    with pytest.raises(StoreError, match="holds no campaign"):
+    with pytest.raises(UserError, match="holds no campaign"):
         Campaign(tmp_path / "nothing")

@@ -129,8 +129,25 @@ def test_a_command_is_run_under_ncu_with_its_own_options(run, raw_csv, tmp_path,
 
 def test_a_command_needs_ncu_and_a_program(run, tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", "/usr/bin:/bin")
-    monkeypatch.setattr("kernelpro.profiling.cuda.ncu_run._PLACES", ())
+    monkeypatch.setattr("kernelpro.inline.nvcc.cuda_roots", list)
+    monkeypatch.setattr("kernelpro.inline.nvcc.NSIGHT_FOLDERS", ())
+    for name in ("CUDA_HOME", "CUDA_PATH"):
+        monkeypatch.delenv(name, raising=False)
     ran = run("diagnose", "--", "/bin/true")
     assert ran.code == 3 and "Nsight Compute" in ran.err
     ran = run("diagnose", "--", "no-such-program-here")
     assert ran.code == 2 and "no-such-program-here" in ran.err
+
+
+def test_one_kernel_of_a_report_is_chosen_by_name(run, raw_csv):
+    ran = run("diagnose", raw_csv, "--kernel", "wmma", "--json")
+    assert [k["kernel"] for k in json.loads(ran.out)["kernels"]] == ["wmma_tiled"]
+    ran = run("diagnose", raw_csv, "--kernel", "no_such")
+    assert ran.code == 2 and "wmma_tiled" in ran.err
+    ran = run("diagnose", raw_csv, "--kernel", "(")
+    assert ran.code == 2 and "no regular expression" in ran.err
+
+
+def test_an_arm_is_no_page(run, raw_csv, tmp_path):
+    ran = run("diagnose", raw_csv, "--arm", "full", "--html", tmp_path / "page.html")
+    assert ran.code == 2 and "--html" in ran.err

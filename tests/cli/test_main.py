@@ -130,3 +130,15 @@ def test_a_closed_pipe_is_no_error(runs_root):
     done = subprocess.run(["bash", "-c", f"set -o pipefail; {command}"], capture_output=True,
                           text=True, check=False)  # fmt: skip
     assert done.stderr == ""
+
+
+@pytest.mark.parametrize(
+    ("redirected", "code", "said"),
+    [(">&-", 0, ""), (">/dev/full", 3, "no space left"), ("2>&-", 0, ""), ("<&-", 0, "")],
+)
+def test_streams_that_cannot_be_used_are_no_crash(runs_root, redirected, code, said):
+    command = f"{sys.executable} -m kernelpro runs show --json {redirected}"
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False)
+    assert done.returncode == code, done.stderr
+    assert said in done.stderr and "Exception ignored" not in done.stderr
+    assert done.stderr.count("\n") <= 1

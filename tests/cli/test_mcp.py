@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import sys
 
 import pytest
@@ -22,3 +23,9 @@ def test_a_wrong_address_is_explained(address):
     pytest.importorskip("mcp", reason="needs the extra 'mcp'")
     with pytest.raises(UserError, match="HOST:PORT"):
         CliRunner().invoke(app, ["mcp", "--http", address], catch_exceptions=False)
+
+
+def test_an_address_that_is_taken_is_said_before_anything_is_announced(run):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        ran = run("mcp", "--http", f"127.0.0.1:{taken.getsockname()[1]}")
+    assert ran.code == 2 and "Cannot listen" in ran.err and "kernelpro tools" not in ran.err

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 import sqlite3
+
+import pytest
 
 from kernelpro.store.sqlite import RunStore
 
@@ -144,3 +147,49 @@ def test_tools_list_every_tool(run, runs_root):
     tools = json.loads(run("tools", "--json").out)["tools"]
     assert "thread_scaling" in {t["id"] for t in tools}
     assert "thread_scaling" in run("tools").out
+
+
+def damage(runs_root) -> str:
+    """Cut a page out of a run's database; its first rows can still be read."""
+    folder = sorted(p for p in runs_root.iterdir() if p.is_dir())[0]
+    with contextlib.closing(sqlite3.connect(folder / "run.sqlite")) as db:
+        for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'"):
+            db.execute(f"DROP TRIGGER {name}")
+        db.execute("UPDATE event SET payload = '{}' WHERE seq = 3")
+        db.commit()
+    return folder.name
+
+
+def test_a_damaged_run_says_where_and_what_next_and_spoils_no_other(run, runs_root, tmp_path):
+    name = damage(runs_root)
+    ran = run("runs", "show", name)
+    assert ran.code == 3 and "damaged at event 3" in ran.complaint
+    assert "kernelpro runs verify" in ran.complaint and "pydantic.dev" not in ran.complaint
+    assert run("tools").code == 0
+    ran = run("report", "--suite", "--format", "markdown", "-o", tmp_path / "suite.md")
+    assert ran.code == 0, ran.err
+    assert f"cannot be read: {name[:15]}" in (tmp_path / "suite.md").read_text()
+    assert run("report", name, "latest", "-o", tmp_path / "two.html").code == 3, "asked for"
+
+
+def test_an_export_that_cannot_be_written_is_the_users_to_mend(run, runs_root, tmp_path):
+    for target in (tmp_path, tmp_path / "absent" / "run.jsonl"):
+        ran = run("runs", "export", "latest", "-o", target)
+        assert ran.code == 2 and "--output" in ran.complaint
+
+
+@pytest.mark.parametrize("name", ["a" * 5000, "x\ny"])
+def test_text_that_no_path_can_be_is_no_run(run, runs_root, name):
+    ran = run("runs", "show", name)
+    assert ran.code == 2 and "There is no run" in ran.complaint and len(ran.err) < 800
+
+
+def test_no_runs_yet_says_how_to_begin(run, tmp_path):
+    ran = run("runs", "show", "--runs", tmp_path)
+    assert ran.code == 2 and "kernelpro optimize PROBLEM" in ran.complaint
+
+
+def test_an_export_is_compressed_as_its_name_says(run, runs_root, tmp_path):
+    for name, magic in (("run.jsonl.gz", b"\x1f\x8b"), ("run.jsonl.xz", b"\xfd7zXZ")):
+        assert run("runs", "export", "latest", "-o", tmp_path / name, "--brief").code == 0
+        assert (tmp_path / name).read_bytes().startswith(magic)

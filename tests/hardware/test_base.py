@@ -59,7 +59,7 @@ def test_auto_without_a_gpu_is_the_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setitem(hardware.devices._objects, "cuda", NoGpu)
     assert hardware.resolve_device("auto") == "cpu"
-    with pytest.raises(UserError, match="none that works"):
+    with pytest.raises(MachineError, match="none that works"):
         hardware.probe("cuda")
 
 

@@ -19,12 +19,13 @@ from kernelpro.llm.quirks import Quirks
 from kernelpro.llm.remote import RemoteModel
 from kernelpro.llm.resilient import Patience, ResilientModel
 from kernelpro.loop.run import create_run, read_result, resume_run, start_run
+from kernelpro.loop.stopping import PAID_LIMIT
 from kernelpro.loop.turns import ask
 from kernelpro.proposers.llm.settings import Settings
 from kernelpro.proposers.llm.writer import LlmWriter
 from kernelpro.proposers.replay import ReplayWriter
 from kernelpro.schema.config import Budget, RunConfig
-from kernelpro.schema.event import Exchanged, NodeFinished
+from kernelpro.schema.event import Exchanged, NodeFinished, Stopped
 from kernelpro.store.export import export_jsonl
 from kernelpro.store.sqlite import RunStore
 
@@ -115,6 +116,24 @@ def test_a_cost_limit_is_never_passed(tmp_path):
     assert 0 < sum(u.cost_usd for u in result.usage) <= 5.0
 
 
+def test_a_model_that_repeats_a_useless_reply_uses_up_the_evaluations(tmp_path):
+    with chat_server(*[Say("I cannot help with that.")] * 50) as server:
+        result = run(tmp_path, writer_on(server), Budget(evaluations=3))
+    assert (result.nodes, result.evaluations, result.duplicates) == (3, 1, 2)
+    assert len(exchanges(the_run(tmp_path))) == 3 * (SETTINGS.retries + 1)
+    assert result.stop_reason == "budget_evaluations" and result.best is None
+    with RunStore.open(the_run(tmp_path)) as store:
+        stopped = [e for e in store.events() if isinstance(e, Stopped)][-1]
+    assert "2 replies of a model repeated earlier ones" in stopped.detail
+
+
+def test_a_model_that_repeats_itself_ends_a_run_without_a_limit_of_evaluations(tmp_path):
+    with chat_server(*[Say(file_of("the same"))] * 50) as server:
+        result = run(tmp_path, writer_on(server), Budget(evaluations=None, minutes=5))
+    assert (result.stop_reason, result.nodes) == ("exhausted", 1 + PAID_LIMIT)
+    assert result.best is not None, "the one answer that counted"
+
+
 def test_scouts_share_the_budget(tmp_path):
     with chat_server(*answers()) as server:
         result = run(tmp_path, writer_on(server), Budget(evaluations=9, tokens=ROOM), parallel=3)
@@ -133,7 +152,7 @@ def test_a_dead_service_ends_the_run_with_everything_on_record(tmp_path):
     result = read_result(folder)
     assert result.stop_reason == "error"
     assert sum(u.requests for u in result.usage) == 5, "broken replies are paid for, and counted"
-    with chat_server(*answers()) as server:
+    with chat_server(*answers()[2:]) as server:  # those before are known: repeats would count
         result = resume_run(folder, cache_root=tmp_path, assemble=good(writer_on(server)),
                             same_device=False)  # fmt: skip
     assert result.evaluations == 6

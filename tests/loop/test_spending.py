@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kernelpro.errors import UserError
-from kernelpro.loop.budget import check_budget, evaluations_left, exceeded
+from kernelpro.loop.budget import check_budget, check_parallel, evaluations_left, exceeded
 from kernelpro.loop.spending import Spending
 from kernelpro.schema.config import Budget
 from kernelpro.schema.event import NodeFinished
@@ -63,3 +63,9 @@ def test_limits() -> None:
 def test_impossible_budgets_are_named(budget: Budget, named: str) -> None:
     with pytest.raises(UserError, match=named):
         check_budget(budget)
+
+
+@pytest.mark.parametrize("parallel", [0, -1])
+def test_a_run_that_would_ask_for_nothing_is_refused(parallel: int) -> None:
+    with pytest.raises(UserError, match=f"at least 1, got {parallel}"):
+        check_parallel(parallel)

@@ -40,7 +40,7 @@ def edit(folder: Path, sql: str) -> None:
         ("UPDATE event SET at = '1999' WHERE seq = 3", "event 3: was changed"),
         ("UPDATE event SET speedup = 99.0 WHERE seq = 3", "event 3: its columns say"),
         ("DELETE FROM event WHERE seq = 4", "event 5: events 4 to 4 are missing"),
-        ("UPDATE event SET payload = '{}' WHERE seq = 2", "event 2: A asked event is damaged"),
+        ("UPDATE event SET payload = '{}' WHERE seq = 2", "event 2: its asked record is damaged"),
         ("DELETE FROM event WHERE seq = 1", "must begin with its start"),
     ],
 )

@@ -54,6 +54,8 @@ def ablation(
     from kernelpro.schema.config import RunConfig
 
     out = Path(out)
+    if out.exists() and not out.is_dir():
+        raise UserError(f"{out} is a file: name a folder for the trials with --out")
     check_arms(arms, baseline)
     how = _how(simulated=bool(simulated), direct=direct, closed=closed)
     device = "cpu" if simulated else resolve_device(device)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import NamedTuple
+from typing import NamedTuple, get_args
 
 from kernelpro.errors import MachineError, UserError
 from kernelpro.schema.config import EvaluationConfig
@@ -28,6 +28,9 @@ def resolve_aim(
     the two do not fit; ``MachineError`` if this device has no energy counter, except for
     ``lexicographic``, in which speed then decides alone and each outcome says why.
     """
+    if objective not in get_args(Objective):
+        known = ", ".join(get_args(Objective))
+        raise UserError(f"Unknown objective {objective!r}. Known: {known}")
     if max_slowdown is not None:
         if objective not in ("latency", "energy"):
             raise UserError(f"--max-slowdown goes with objective energy, not {objective}")

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+import contextlib
+import dataclasses
 import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from kernelpro import environ
-from kernelpro.api.evaluation import judge, profile_of
+from kernelpro.api.evaluation import judge, profile_of, shown
 from kernelpro.api.runs import list_runs, show_run
 from kernelpro.diagnosis.ledger import PAPER, Ledger, PaperRow, ToolRecord
-from kernelpro.errors import UserError
+from kernelpro.errors import StoreError, UserError
 from kernelpro.schema.codec import loads
 from kernelpro.schema.finding import Diagnosis
 from kernelpro.schema.guidance import Arm, Guidance
 from kernelpro.schema.outcome import Outcome
 from kernelpro.schema.profile import Profile
+from kernelpro.text import truncate_middle
 
 
 class ToolInfo(NamedTuple):
@@ -54,10 +56,10 @@ def diagnose(
 
     ``source`` is a ``Profile``; a saved report (ncu CSV or ``.ncu-rep``, nsys SQLite export,
     torch.profiler trace, or ``kernelpro profile --json``); a command as a list of words, which is
-    run under ncu here (only kernels whose name matches the regular expression ``kernel``); or a
-    problem together with a ``candidate``, which is then evaluated and profiled here. ``tools``
-    restricts the run to these ids; ``sass`` adds machine code (cubin, program or listing) to a
-    report. ``UserError`` says what is wrong with a file.
+    run under ncu here; or a problem together with a ``candidate``, which is then evaluated and
+    profiled here. ``kernel``: of a report or command, only kernels in whose name this regular
+    expression is found. ``tools`` restricts the run to these ids; ``sass`` adds machine code
+    (cubin, program or listing) to a report. ``UserError`` says what is wrong with a file.
     """
     return examine(
         source, candidate, inputs=inputs, device=device, tools=tools, sass=sass, kernel=kernel
@@ -97,6 +99,8 @@ def examine(
     if candidate is None:
         profile = _profile(source, sass, kernel)
         return Examined(profile, run_tools(profile, tools=tools), None)
+    if kernel is not None:
+        raise UserError("A kernel is chosen of a report or a command; a candidate is taken whole")
     judged = judge(source, candidate, inputs=inputs, device=device)
     profile = profile_of(judged)
     diagnosis = run_tools(
@@ -113,9 +117,24 @@ def _profile(source: Any, sass: Path | str | None, kernel: str | None) -> Profil
         from kernelpro.profiling.cuda.command import profile_command
         from kernelpro.profiling.cuda.report import with_sass
 
-        profile = profile_command(source, kernel=kernel, cuda_home=environ.cuda_home())
-        return profile if sass is None else with_sass(profile, Path(sass), environ.cuda_home())
-    return read_profile(source, sass=sass)
+        profile = profile_command(source, kernel=kernel)
+        return profile if sass is None else with_sass(profile, Path(sass))
+    profile = read_profile(source, sass=sass)
+    return profile if kernel is None else _only(profile, kernel, source)
+
+
+def _only(profile: Profile, kernel: str, source: Any) -> Profile:
+    """The kernels of a report in whose name the regular expression ``kernel`` is found."""
+    try:
+        pattern = re.compile(kernel)
+    except re.error as error:
+        raise UserError(f"{kernel!r} is no regular expression: {error}") from error
+    chosen = tuple(one for one in profile.kernels if pattern.search(one.name))
+    if not chosen:
+        names = ", ".join(dict.fromkeys(one.name.split("(")[0] for one in profile.kernels))
+        there = truncate_middle(names, 400) or "none"
+        raise UserError(f"{source} has no kernel whose name matches {kernel!r}. It has: {there}")
+    return dataclasses.replace(profile, kernels=chosen)
 
 
 def write_diagnosis(diagnosis: Diagnosis, path: Path | str, *, title: str = "Diagnosis") -> None:
@@ -137,9 +156,7 @@ def read_profile(path: Path | str, *, sass: Path | str | None = None) -> Profile
         raise UserError(f"{path} is a program. Name its candidate too: kernelpro diagnose {path} "
                         "CANDIDATE")  # fmt: skip
     if not _saved_here(path):
-        return load_report(
-            path, sass=Path(sass) if sass is not None else None, cuda_home=environ.cuda_home()
-        )
+        return load_report(path, sass=Path(sass) if sass is not None else None)
     try:
         return loads(Profile, path.read_text(encoding="utf-8"))
     except ValueError as error:
@@ -152,7 +169,9 @@ def _saved_here(path: Path) -> bool:
         with path.open("rb") as file:
             head = file.read(200)
     except OSError as error:
-        raise UserError(f"{path} cannot be read: {error.strerror}") from error
+        raise UserError(f"{shown(path)} cannot be read: {error.strerror}") from error
+    except ValueError as error:  # a path with a null byte
+        raise UserError(f"{shown(path)} cannot be read: {error}") from error
     return re.match(rb'\s*\{\s*"device"\s*:\s*"[^"]*",\s*"kernels"', head) is not None
 
 
@@ -178,7 +197,8 @@ def ledger_of(runs_root: Path | str | None = None) -> Ledger:
     """Predicted against realised gains of all readable runs."""
     ledger = Ledger()
     for summary in list_runs(runs_root):
-        if summary.state != "damaged":
+        # A run may be damaged further in than its summary looks; `runs list` names those.
+        with contextlib.suppress(StoreError):
             for finished in show_run(summary.folder).nodes.values():
                 ledger.add(finished.ledger)
     return ledger

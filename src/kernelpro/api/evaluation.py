@@ -14,7 +14,7 @@ from kernelpro.schema.hardware import Device, Peaks
 from kernelpro.schema.outcome import Outcome
 from kernelpro.schema.problem import Precision, Problem
 from kernelpro.schema.profile import Profile
-from kernelpro.text import content_hash
+from kernelpro.text import content_hash, truncate_middle
 
 if TYPE_CHECKING:
     from kernelpro.evaluation.lint import LintReport
@@ -166,13 +166,19 @@ def read_candidate(candidate: Path | str) -> str:
             data = file.read(MAX_SOURCE_BYTES + 1)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
-        raise UserError(f"The candidate {str(path)!r} cannot be read: {reason}") from error
+        raise UserError(f"The candidate {shown(path)!r} cannot be read: {reason}") from error
     if len(data) > MAX_SOURCE_BYTES:
         raise UserError(
-            f"The candidate {path} has more than the {MAX_SOURCE_BYTES} bytes that are accepted"
+            f"The candidate {shown(path)} has more than the {MAX_SOURCE_BYTES} bytes that are "
+            "accepted"
         )
     try:
         # As text files are read: every line end is one.
         return data.decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
     except UnicodeDecodeError as error:
         raise UserError(f"{path} is not UTF-8 text (byte {error.start})") from error
+
+
+def shown(path: Path) -> str:
+    """A path for a message: whoever hands in text for a path need not read all of it again."""
+    return truncate_middle(str(path), 200)

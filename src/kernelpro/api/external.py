@@ -121,6 +121,8 @@ def ask(
     from kernelpro.loop import turns
     from kernelpro.proposers.external import request_text
 
+    if count < 1:
+        raise UserError(f"count says how many requests to have open, at least 1, not {count}")
     folder = _external(run, runs_root)
     chosen = parent
     if parent == BEST and (chosen := show_run(folder).best_id) is None:

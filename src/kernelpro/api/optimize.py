@@ -14,6 +14,7 @@ from kernelpro.api.executing import run_parts
 from kernelpro.api.limits import Limits, budget_of
 from kernelpro.api.reporting import report
 from kernelpro.api.runs import find_run, runs_folder, show_run
+from kernelpro.errors import MachineError
 from kernelpro.executors.base import Executor
 from kernelpro.schema.config import Budget, EvaluationConfig, RunConfig
 from kernelpro.schema.event import Event
@@ -75,7 +76,8 @@ def optimize(
     )  # fmt: skip
     config = RunConfig(
         device=resolve_device(device) if executor is None else device, writer=writer,
-        models=dict(models or {}), writer_options=writers.writer_options(writer_options, models),
+        models=dict(models or {}),
+        writer_options=writers.writer_options(writer_options, models, writer),
         search=search, search_options=search_options or {}, objective=aim.objective,
         max_slowdown=max_slowdown, arm=arm, memory=memory, library=_absolute(library), seed=seed,
         parallel=parallel, budget=budget or budget_of(limits), evaluation=aim.evaluation,
@@ -132,12 +134,25 @@ def _absolute(path: Path | str | None) -> str | None:
 
 
 def write_results(result: RunResult) -> None:
-    """Leave ``best.py`` and ``report.html`` in the run folder."""
+    """Leave ``best.py`` and ``report.html`` in the run folder.
+
+    A ``best.py`` of an earlier sitting goes where eager is to be kept after all. ``MachineError``
+    if the folder cannot be written; the run itself is in the store by then.
+    """
     from kernelpro.build.export import export_candidate
 
-    if result.best is not None:
-        text = export_candidate(result.best.proposal.source, note=provenance(result))
-        result.export_path.write_text(text, encoding="utf-8")
+    path = result.export_path
+    try:
+        if result.best is None:
+            path.unlink(missing_ok=True)
+        else:
+            text = export_candidate(result.best.proposal.source, note=provenance(result))
+            path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise MachineError(
+            f"{path} cannot be written ({error.strerror}). Nothing is lost: the run is stored. "
+            f"Once there is room, or permission: kernelpro optimize --resume {result.folder}"
+        ) from error
     report(result.folder, "html")
 
 

@@ -9,7 +9,7 @@ from typing import Literal
 from urllib.parse import quote
 
 from kernelpro.api.runs import find_run, runs_folder, show_node, show_run
-from kernelpro.errors import UserError
+from kernelpro.errors import StoreError, UserError
 from kernelpro.schema.codec import dumps
 from kernelpro.store.sqlite import DATABASE
 from kernelpro.views.run import Run
@@ -66,14 +66,22 @@ def suite_report(
 def show_suite(
     runs: Sequence[Path | str] = (), *, runs_root: Path | str | None = None
 ) -> SuiteView:
-    """The distribution of many runs' speed-ups; ``UserError`` if there is no run."""
+    """The distribution of many runs' speed-ups; ``UserError`` if there is no run.
+
+    Damaged runs are left out, and named in a warning, unless they were asked for (``StoreError``).
+    """
     root = runs_folder(runs_root)
     folders = [find_run(run, runs_root=root) for run in runs] or sorted(
         path.parent for path in root.glob(f"*/{DATABASE}")
     )
     if not folders:
         raise UserError(f"There are no runs under {root}. Start one: kernelpro optimize PROBLEM")
-    return suite_view(_loaded(folders))
+    damaged: list[str] = []
+    view = suite_view(_loaded(folders, None if runs else damaged))
+    if not damaged:
+        return view
+    left_out = f"Left out, because they cannot be read: {', '.join(damaged)} (kernelpro runs list)."
+    return view._replace(warnings=(*view.warnings, left_out))
 
 
 def figure(
@@ -130,9 +138,17 @@ def _suite_text(view: SuiteView, format: ReportFormat, href: str) -> str:
     return dumps(suite.suite_json(view), indent=2) + "\n"
 
 
-def _loaded(folders: Sequence[Path]) -> Iterator[tuple[str, Run]]:
+def _loaded(folders: Sequence[Path], damaged: list[str] | None) -> Iterator[tuple[str, Run]]:
+    """Names and runs, one at a time; ``damaged`` takes the names of those that cannot be read."""
     for folder in folders:
-        yield folder.name, show_run(folder)
+        try:
+            run = show_run(folder)
+        except StoreError:
+            if damaged is None:
+                raise
+            damaged.append(folder.name)
+        else:
+            yield folder.name, run
 
 
 def _write(output: Path | str, content: bytes) -> Path:

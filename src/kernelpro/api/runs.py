@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from kernelpro.store.export import export_jsonl, open_text
 from kernelpro.store.listing import RunSummary
 from kernelpro.store.listing import list_runs as list_folders
 from kernelpro.store.sqlite import DATABASE, RunStore
+from kernelpro.text import truncate_middle
 from kernelpro.views.candidate_view import CandidateView, candidate_view
 from kernelpro.views.compare_view import CompareView, compare_view
 from kernelpro.views.run import Run, fold
@@ -30,20 +32,24 @@ def find_run(run: Path | str, *, runs_root: Path | str | None = None) -> Path:
 
     ``UserError`` lists what is there if nothing or more than one run matches.
     """
-    if (Path(run) / DATABASE).is_file():
-        return Path(run)
+    with contextlib.suppress(OSError, ValueError):  # text that no path can be is no run either
+        if (Path(run) / DATABASE).is_file():
+            return Path(run)
     root, name = runs_folder(runs_root), str(run)
     names = sorted(path.parent.name for path in root.glob(f"*/{DATABASE}"))
-    if name == LATEST and names:
+    if not names:
+        raise UserError(f"There are no runs under {root}. Start one: kernelpro optimize PROBLEM")
+    if name == LATEST:
         return root / names[-1]
     matches = [n for n in names if n == name] or [n for n in names if n.startswith(name)]
     if len(matches) == 1:
         return root / matches[0]
     if matches:
         raise UserError(f"{name!r} fits several runs under {root}: {', '.join(matches)}")
-    close = difflib.get_close_matches(name, names, n=1)
+    shown = truncate_middle(name, 200)
+    close = difflib.get_close_matches(shown, names, n=1)
     hint = f" Did you mean {close[0]!r}?" if close else " See: kernelpro runs list"
-    raise UserError(f"There is no run {name!r} under {root}.{hint}")
+    raise UserError(f"There is no run {shown!r} under {root}.{hint}")
 
 
 def show_run(run: Path | str, *, runs_root: Path | str | None = None) -> Run:
@@ -91,12 +97,19 @@ def export_run(
 ) -> Path:  # fmt: skip
     """Write the run as JSON lines, readable without kernelpro; returns the file's path.
 
-    Compressed if ``output`` ends in ``.gz``. ``brief``: without profiles and most samples.
+    Compressed if ``output`` ends in ``.gz`` or ``.xz``. ``brief``: without profiles, few samples.
     """
     folder = find_run(run, runs_root=runs_root)
     target = Path(output) if output is not None else Path(f"{folder.name}.jsonl")
-    with RunStore.open(folder) as store, open_text(target, "w") as stream:
-        export_jsonl(store, stream, brief=brief)
+    with RunStore.open(folder) as store:
+        try:
+            with open_text(target, "w") as stream:
+                export_jsonl(store, stream, brief=brief)
+        except OSError as error:
+            raise UserError(
+                f"The run cannot be exported to {target} ({error.strerror}). Choose another place "
+                "with --output"
+            ) from error
     return target
 
 

@@ -78,8 +78,12 @@ def start_campaign(
         parallel=parallel, budget=Budget(evaluations=evaluations, minutes=minutes),
         evaluation=aim.evaluation,
     )  # fmt: skip
-    with contextlib.closing(Campaign.create(Path(folder), loaded, config)) as campaign:
-        _work(campaign, executor, active, again=False, hear=hear, listeners=listeners)
+    # The executor first: one that cannot be opened shall not leave a campaign behind.
+    with (
+        opened_executor(executor) as opened,
+        contextlib.closing(Campaign.create(Path(folder), loaded, config)) as campaign,
+    ):
+        _work(campaign, opened, active, again=False, hear=hear, listeners=listeners)
     return show_campaign(folder)
 
 
@@ -121,8 +125,9 @@ def utilisation(
     run: Path | str = LATEST, *, runs_root: Path | str | None = None
 ) -> UtilisationView:
     """How well the machines of a run, or of a campaign's folder, were used."""
-    if (Path(run) / INDEX).is_file():
-        return show_campaign(run).utilisation
+    with contextlib.suppress(OSError, ValueError):  # text that no path can be: no campaign either
+        if (Path(run) / INDEX).is_file():
+            return show_campaign(run).utilisation
     return _utilisation_of([find_run(run, runs_root=runs_root)], worked=None)
 
 
@@ -168,7 +173,8 @@ def _load_all(problems: Sequence[Any]) -> list[Problem | Unreadable]:
             try:
                 found.append(load_problem(one))
             except KernelproError as error:
-                found.append(Unreadable(getattr(one, "stem", str(one)), str(error)))
+                name = getattr(one, "stem", str(one))
+                found.append(Unreadable(name, str(error).removeprefix(f"{name}: ")))
     if not any(isinstance(problem, Problem) for problem in found):
         reasons = "; ".join(f"{p.name}: {p.reason}" for p in found if isinstance(p, Unreadable))
         raise UserError(f"There is no problem to work on{f' ({reasons})' if reasons else ''}")

@@ -12,6 +12,7 @@ from kernelpro.errors import UserError
 
 EXTERNAL = "external"
 REPLAY = "replay"
+PLAYBOOK = "playbook"
 
 
 def writer_name(model: str, runs_root: Path | str | None) -> str:
@@ -29,10 +30,19 @@ def writer_name(model: str, runs_root: Path | str | None) -> str:
 
 
 def writer_options(
-    given: Mapping[str, Any] | None, models: Mapping[str, str] | None
+    given: Mapping[str, Any] | None, models: Mapping[str, str] | None, writer: str
 ) -> dict[str, Any]:
-    """``given``, with the tree that a librarian searches made a path."""
+    """``given``, with the tree that a librarian searches made a path.
+
+    ``UserError`` if ``writer`` asks no model, so that models and their options would be ignored.
+    """
     options = dict(given or {})
+    if writer.partition(":")[0] in (PLAYBOOK, REPLAY) and (options or models):
+        raise UserError(
+            f"The writer {writer!r} asks no model, so {', '.join([*options, *(models or {})])} "
+            "would change nothing. Choose a chat model with --model provider:model, or leave them "
+            "out"
+        )
     if models and "librarian" in models:
         options["code_root"] = str(code_root(options.get("code_root")))
     return options

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from kernelpro.errors import StoreError
+from kernelpro.errors import StoreError, UserError
 from kernelpro.schema.codec import CONFIG, dumps, from_jsonable, loads
 from kernelpro.schema.config import RunConfig
 from kernelpro.schema.problem import Problem
@@ -69,11 +69,15 @@ class CampaignIndex:
     """Safe to use from several threads of one process."""
 
     def __init__(self, folder: Path) -> None:
-        """Open the index in ``folder``; ``StoreError`` if there is none of this version."""
+        """Open the index in ``folder``; ``UserError`` if there is none, ``StoreError`` if it is
+        of another version."""
         self.folder = folder
         path = folder / INDEX
         if not path.is_file():
-            raise StoreError(f"{folder} holds no campaign: {INDEX} is missing")
+            raise UserError(
+                f"{folder} holds no campaign: {INDEX} is missing. Begin one: kernelpro campaign "
+                f"run {folder} PROBLEM..."
+            )
         self._guard = threading.Lock()
         self._db = _connect(path)
         ((version,),) = self._db.execute("PRAGMA user_version").fetchall()

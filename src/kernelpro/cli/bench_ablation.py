@@ -18,9 +18,9 @@ Examples:
   kernelpro bench ablation my_ops/ --model playbook:plain --seeds 3 --out plain
   kernelpro bench ablation --simulated 200 --arms mcts,greedy,beam,best-of-n,random --out sim
 \b
-Arms: mcts, mcts-paper, greedy, beam, best-of-n, random (search); none, raw, full (feedback);
-proactive, reactive (who picks the tools); memory, no-memory. Each changes one thing of a
-default run.
+Arms: mcts, mcts-paper, mcts-mean, greedy, beam, best-of-n, random (search); none, raw, full
+(feedback); proactive, reactive (who picks the tools); memory, no-memory. Each changes one thing
+of a default run; greedy-no-memory changes two.
 """
 
 Problems = Annotated[

@@ -132,7 +132,12 @@ def export(
     format: Annotated[
         str, typer.Option(metavar="eval-results|flashinfer-trace", help="Whose format.")
     ] = "eval-results",
-    output: Output = None,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FOLDER", help="Where to write; default: SUITE/<format>.", show_default=False
+        ),
+    ] = None,
     json: options.Json = False,
 ) -> None:
     """Write a suite's results for the tools of others."""
@@ -146,7 +151,7 @@ def export(
         say("\n".join(str(path) for path in files))
 
 
-@app.command()
+@app.command(short_help="Label degenerate tasks, with numbers.")
 def lint(
     root: Root = None,
     output: Annotated[Path, typer.Option(metavar="FILE", help="The list; kept and gone on with.")]
@@ -174,7 +179,7 @@ def lint(
         say("\n".join(f"{name}: {value}" for name, value in summary.items()))
 
 
-@app.command()
+@app.command(short_help="What the playbook can write for each task; needs no GPU.")
 def coverage(
     root: Root = None,
     level: Level = "1,2,3",

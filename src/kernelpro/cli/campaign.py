@@ -77,7 +77,7 @@ def run(
     _finish(page, json=json)
 
 
-@app.command()
+@app.command(short_help="Go on with a campaign that was interrupted or killed.")
 def resume(
     folder: Folder,
     executor: options.Executor = "local",
@@ -98,7 +98,7 @@ def resume(
     _finish(page, json=json)
 
 
-@app.command()
+@app.command(short_help="How every problem stands, and how busy the machines are.")
 def show(folder: Folder, json: options.Json = False) -> None:
     """How every problem stands, and how well the machines are used; also while it is at work."""
     from kernelpro import api
@@ -107,7 +107,7 @@ def show(folder: Folder, json: options.Json = False) -> None:
 
 
 def utilisation(
-    run: options.Run = "latest", runs: options.Runs = None, json: options.Json = False
+    run: options.Latest = "latest", runs: options.Runs = None, json: options.Json = False
 ) -> None:
     """How well the machines of a run or campaign were used: devices, queue, builds, model calls."""
     from kernelpro import api

@@ -14,9 +14,19 @@ from kernelpro.text import printable
 if TYPE_CHECKING:
     from kernelpro.codesearch.records import CodeUses
 
+EXAMPLES = """\
+\b
+Examples:
+  kernelpro code search "warpgroup mma with a shared memory operand"
+  kernelpro code symbol TiledMMA
+  kernelpro code read include/cute/tensor.hpp --lines 1-60
+  kernelpro code search swizzle --code-root third_party/headers
+"""
+
 app = typer.Typer(
-    help="Search in CUTLASS, or any tree of headers.", no_args_is_help=True, rich_markup_mode=None
-)
+    help="Search in CUTLASS, or any tree of headers.", no_args_is_help=True, rich_markup_mode=None,
+    epilog=EXAMPLES,
+)  # fmt: skip
 Root = Annotated[
     Path | None,
     typer.Option(
@@ -30,7 +40,7 @@ Name = Annotated[str, typer.Argument(metavar="NAME", help="A symbol; A::b narrow
 Limit = Annotated[int, typer.Option(help="Most results.")]
 
 
-@app.command()
+@app.command(short_help="Build or update the index.")
 def index(code_root: Root = None, json: options.Json = False) -> None:
     """Build or update the index, and say what it holds and what was left out."""
     from kernelpro import api

@@ -50,7 +50,9 @@ def diagnose(
     ] = None,
     kernel: Annotated[
         str | None,
-        typer.Option(metavar="REGEX", help="Of a COMMAND, only kernels with such a name."),
+        typer.Option(
+            metavar="REGEX", help="Of a report or COMMAND, only kernels with such a name."
+        ),
     ] = None,
     tool: Annotated[
         list[str] | None, typer.Option(metavar="ID", help="Run only this tool; repeatable.")
@@ -69,12 +71,9 @@ def diagnose(
 
     given = _given(source, ctx.meta.get(COMMAND))
     if arm is not None:
-        chosen = choice(arm, Arm, "--arm")
-        with problem_speaks_aside():
-            told = api.guidance(
-                given, candidate, device=device, sass=sass, kernel=kernel, arm=chosen
-            )
-        say_json(told) if json else typer.echo(printable(told.text))
+        if html is not None or tool:
+            raise UserError("--arm prints what a writer would be told: no --html, no --tool")
+        _say_arm(given, candidate, arm, json, device=device, sass=sass, kernel=kernel)
         return
     with problem_speaks_aside():
         found = api.diagnose(given, candidate, device=device, tools=tool, sass=sass, kernel=kernel)
@@ -86,6 +85,17 @@ def diagnose(
         from kernelpro.dashboard.pages import diagnosis_page
 
         say(diagnosis_page(found))
+
+
+def _say_arm(
+    given: str | list[str], candidate: Path | None, arm: str, json: bool, **how: Any
+) -> None:
+    from kernelpro import api
+
+    chosen = choice(arm, Arm, "--arm")
+    with problem_speaks_aside():
+        told = api.guidance(given, candidate, arm=chosen, **how)
+    say_json(told) if json else typer.echo(printable(told.text))
 
 
 def _given(source: str | None, command: list[str] | None) -> str | list[str]:

@@ -11,6 +11,14 @@ from kernelpro.cli import options
 from kernelpro.cli.output import problem_speaks_aside, say, say_json
 from kernelpro.errors import UserError
 
+EXAMPLES = """\
+\b
+Examples:
+  kernelpro energy my_op.py mine.py                      mine against the eager reference
+  kernelpro energy a.py b.py --problem my_op.py --trace ab.json.gz
+  kernelpro energy --replay ab.json.gz                   the same numbers again, anywhere
+"""
+
 
 def energy(
     first: Annotated[Path | None, typer.Argument(metavar="A", show_default=False,
@@ -20,8 +28,9 @@ def energy(
     problem: Annotated[str | None, typer.Option(metavar="PROBLEM", show_default=False,
         help="What A and B both compute.")] = None,
     device: options.Device = "auto",
-    window_s: Annotated[float, typer.Option(metavar="S", help="Seconds of one window.")] = 1.5,
-    windows: Annotated[int, typer.Option(metavar="N", help="Most windows of each.")] = 8,
+    window_s: Annotated[float, typer.Option(metavar="S", min=0.1,
+        help="Seconds of one window.")] = 1.5,
+    windows: Annotated[int, typer.Option(metavar="N", min=3, help="Most windows of each.")] = 8,
     trace: Annotated[Path | None, typer.Option(metavar="FILE", show_default=False,
         help="Keep the sensor's trace (.json or .json.gz).")] = None,
     replay: Annotated[Path | None, typer.Option(metavar="FILE", show_default=False,
@@ -60,4 +69,4 @@ def _show(found: Any, json: bool) -> None:
 
 def register(app: typer.Typer) -> None:
     """Add the command to ``app``."""
-    app.command(short_help="Compare the joules of two kernels.")(energy)
+    app.command(short_help="Compare the joules of two kernels.", epilog=EXAMPLES)(energy)

@@ -59,9 +59,10 @@ def start(
 
 
 def ask(
-    run: options.Run = "latest",
+    run: options.Latest = "latest",
     count: Annotated[
-        int, typer.Option("--count", "-n", metavar="N", help="How many requests to have open.")
+        int,
+        typer.Option("--count", "-n", metavar="N", min=1, help="How many requests to have open."),
     ] = 1,
     parent: Annotated[
         str | None,
@@ -153,7 +154,7 @@ def _answers(words: list[str], request: int | None) -> list[tuple[int | None, Pa
     if len(words) % 2 or request is not None:
         raise UserError(f"Say one file for each request, not: {' '.join(words)}")
     for number in numbers:
-        if not number.isdigit():
+        if not number.isdecimal():
             raise UserError(f"{number!r} is not the number of a request; see kernelpro ask")
     if len(set(numbers)) < len(numbers):
         raise UserError(f"A request has one answer: {' '.join(words)}")

@@ -74,4 +74,8 @@ def _calibrate_energy(device: str, trace: Path | None, json: bool) -> None:
 def register(app: typer.Typer) -> None:
     """Add the commands to ``app``."""
     app.command(short_help="Check what this machine can do.")(doctor)
-    app.command(short_help="Measure the device's ceilings.")(calibrate)
+    app.command(
+        short_help="Measure the device's ceilings.",
+        epilog="\b\nExamples:\n  kernelpro calibrate --device cuda:1\n"
+        "  kernelpro calibrate --energy         where energy counters can be read\n",
+    )(calibrate)

@@ -5,6 +5,8 @@ Commands import the API inside, so that ``--help`` and ``--version`` stay instan
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import os
 import sys
 import tempfile
@@ -31,7 +33,7 @@ from kernelpro.cli import (
     serve,
     worker,
 )
-from kernelpro.errors import KernelproError
+from kernelpro.errors import KernelproError, MachineError
 from kernelpro.text import printable
 
 INTERNAL_ERROR, INTERRUPTED = 3, 130
@@ -95,6 +97,7 @@ def root(
 
 def main() -> None:
     """The console script."""
+    _open_streams()
     try:
         app(prog_name="kernelpro")
     except KernelproError as error:
@@ -108,7 +111,32 @@ def main() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(0)
     except Exception as error:  # noqa: BLE001 - the outermost border
-        sys.exit(_unexpected(error))
+        sys.exit(_full(error) or _unexpected(error))
+
+
+def _open_streams() -> None:
+    """Put the null device where a standard stream is closed, as after ``>&-``: else the next file
+    that is opened would take its number, and what is printed would go into it."""
+    for number, (name, mode) in enumerate((("stdin", "r"), ("stdout", "w"), ("stderr", "w"))):
+        if getattr(sys, name) is None:
+            opened = os.open(os.devnull, os.O_RDWR)
+            if opened != number:
+                os.dup2(opened, number)
+                os.close(opened)
+            setattr(sys, name, open(number, mode, encoding="utf-8", closefd=False))  # noqa: SIM115
+
+
+def _full(error: Exception) -> int:
+    """The exit code where a disk, or what stdout leads to, is full; 0 for any other error."""
+    if not isinstance(error, OSError) or error.errno not in (errno.ENOSPC, errno.EDQUOT):
+        return 0
+    with contextlib.suppress(OSError, ValueError):
+        sys.stdout.flush()
+    # Python would complain again while it shuts down.
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    what = error.filename or "the output"
+    _complain(f"There is no space left to write {what}. Free some, or choose another place.")
+    return MachineError.exit_code
 
 
 def _complain(message: str) -> None:

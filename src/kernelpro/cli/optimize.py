@@ -22,7 +22,15 @@ Examples:
 """
 
 
+OF_A_SITTING = frozenset({
+    "resume", "problem", "evaluations", "minutes", "target_speedup", "cost_usd", "tokens",
+    "stagnation", "executor", "runs", "json", "quiet", "plain",
+})  # fmt: skip
+"""What may be said again with ``--resume``; all else was settled when the run began."""
+
+
 def optimize(
+    context: typer.Context,
     problem: options.OptionalProblem = None,
     resume: options.Resume = None,
     device: options.Device = "auto",
@@ -65,10 +73,9 @@ def optimize(
     diagnosed; the advice goes into the next attempt. Ctrl-C ends cleanly and can be resumed.
     """
     given = {
-        "device": device, "model": model, "search": search, "seed": seed,
+        "device": device, "model": model, "search": search, "seed": seed, "library": library,
         "objective": _objective(objective), "precision": _precision(precision),
-        "parallel": parallel, "library": library, "stagnation": stagnation,
-        "max_slowdown": share(max_slowdown, "--max-slowdown"),
+        "max_slowdown": share(max_slowdown, "--max-slowdown"), "parallel": parallel,
         "evaluation": options.attempts(sandbox, library_calls=library_calls),
         "models": _given(
             initial=model_initial, repair=model_repair, optimize=model_optimize,
@@ -78,9 +85,33 @@ def optimize(
                                  price=price, code_root=code_root),
     }  # fmt: skip
     limits = {"evaluations": evaluations, "minutes": minutes, "target_speedup": target_speedup,
-              "cost_usd": cost_usd, "tokens": tokens, "executor": executor}  # fmt: skip
-    result, view = _run(problem, resume, given, limits, runs, quiet=quiet, plain=plain)
+              "cost_usd": cost_usd, "tokens": tokens, "stagnation": stagnation,
+              "executor": executor}  # fmt: skip
+    result, view = _run(context, problem, resume, given, limits, runs, quiet=quiet, plain=plain)
     _say(result, view, json=json)
+
+
+def _only_limits(context: typer.Context, resume: str | None) -> None:
+    """``UserError`` for an option that a run which goes on would ignore."""
+    said = (
+        []
+        if resume is None
+        else [
+            parameter.opts[0]
+            for parameter in context.command.params
+            if parameter.name not in OF_A_SITTING and _was_said(context, str(parameter.name))
+        ]
+    )
+    if said:
+        raise UserError(
+            f"With --resume, {', '.join(said)} cannot be changed: it was settled when the run "
+            "began. Start a new run for it; limits (--evaluations, --minutes ...) can be raised"
+        )
+
+
+def _was_said(context: typer.Context, name: str) -> bool:
+    source = context.get_parameter_source(name)
+    return source is not None and source.name == "COMMANDLINE"
 
 
 def _say(result: Any, view: Any, *, json: bool) -> None:
@@ -97,14 +128,15 @@ def _say(result: Any, view: Any, *, json: bool) -> None:
 
 
 def _run(
-    problem: str | None, resume: str | None, given: dict[str, Any], limits: dict[str, Any],
-    runs: Any, *, quiet: bool, plain: bool,
+    context: typer.Context, problem: str | None, resume: str | None, given: dict[str, Any],
+    limits: dict[str, Any], runs: Any, *, quiet: bool, plain: bool,
 ) -> tuple[Any, Any]:  # fmt: skip
     from kernelpro import api, environ
     from kernelpro.dashboard.terminal import terminal_view
 
     if (problem is None) == (resume is None):
         raise UserError("Name a PROBLEM, or a run to go on with: --resume RUN (one, not both)")
+    _only_limits(context, resume)
     plain = plain or environ.plain_output()
     shown = terminal_view(stderr_console(), plain=plain, quiet=quiet)
     with problem_speaks_aside(), shown as view:

@@ -32,6 +32,14 @@ Run = Annotated[
         show_default=False,
     ),
 ]
+Latest = Annotated[
+    str,
+    typer.Argument(
+        metavar="RUN",
+        help="Run folder, run id, the beginning of one, or 'latest' (the default).",
+        show_default=False,
+    ),
+]
 Device = Annotated[
     str,
     typer.Option(metavar="auto|cpu|cuda[:N]", help="Where to run; auto = a usable GPU, else CPU."),
@@ -83,7 +91,10 @@ Model = Annotated[
     ),
 ]
 Evaluations = Annotated[
-    int | None, typer.Option(metavar="N", help="Stop after N evaluations.  [default: 30]")
+    int | None,
+    typer.Option(
+        metavar="N", help="Stop after N evaluations.  [default: 30, without another limit]"
+    ),
 ]
 Minutes = Annotated[float | None, typer.Option(metavar="M", help="Stop after M minutes.")]
 ModelInitial = Annotated[
@@ -137,7 +148,9 @@ PromptTokens = Annotated[
     int | None, typer.Option(metavar="N", help="Longest prompt; what helps least is cut first.")
 ]
 ReplyTokens = Annotated[int | None, typer.Option(metavar="N", help="Longest reply of a model.")]
-Parallel = Annotated[int, typer.Option(metavar="N", help="Requests written side by side (scouts).")]
+Parallel = Annotated[
+    int, typer.Option(metavar="N", min=1, help="Requests written side by side (scouts).")
+]
 TargetSpeedup = Annotated[
     float | None, typer.Option(metavar="X", help="Stop at X times the speed of eager.")
 ]

@@ -28,7 +28,7 @@ def report(
     runs_named: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[RUN]...",
+            metavar="RUN",
             help="Run folder, run id, the beginning of one, or 'latest' (the default). "
             "Several: one report of them all.",
             show_default=False,

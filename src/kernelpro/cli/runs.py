@@ -11,11 +11,20 @@ from kernelpro.cli import options
 from kernelpro.cli.output import say, say_json
 
 DAMAGED = 3
+EXAMPLES = """\
+\b
+Examples:
+  kernelpro runs show                        the newest run
+  kernelpro runs show latest --node n0003    one attempt in full
+  kernelpro runs diff 20260115 20260116      two runs, by the beginnings of their ids
+  kernelpro runs export latest -o run.jsonl.gz --brief
+"""
 
 app = typer.Typer(
     help="Stored runs: list, show, compare, export, verify.",
     no_args_is_help=True,
     rich_markup_mode=None,
+    epilog=EXAMPLES,
 )
 
 
@@ -33,13 +42,13 @@ def list_(runs: options.Runs = None, json: options.Json = False) -> None:
         say(runs_page(found))
 
 
-@app.command()
+@app.command(short_help="The tree of attempts, the winning path, the result.")
 def show(
-    run: options.Run = "latest",
+    run: options.Latest = "latest",
     node: Annotated[
         str | None, typer.Option(metavar="ID", help="One attempt in full, for example n0012.")
     ] = None,
-    limit: Annotated[int, typer.Option(help="Most attempts to draw in the tree.")] = 40,
+    limit: Annotated[int, typer.Option(min=1, help="Most attempts to draw in the tree.")] = 40,
     runs: options.Runs = None,
     json: options.Json = False,
 ) -> None:
@@ -57,7 +66,7 @@ def show(
         say(node_page(api.show_node(found, node)) if node else run_page(found, limit))
 
 
-@app.command()
+@app.command(short_help="Two runs side by side.")
 def diff(
     first: options.Run,
     second: options.Run,
@@ -76,9 +85,9 @@ def diff(
         say(compare_page(found))
 
 
-@app.command()
+@app.command(short_help="What the writer's models were told and replied.")
 def talk(
-    run: options.Run = "latest",
+    run: options.Latest = "latest",
     node: Annotated[
         str | None, typer.Option(metavar="ID", help="Only for this attempt, for example n0012.")
     ] = None,
@@ -99,11 +108,11 @@ def talk(
 
 @app.command()
 def export(
-    run: options.Run = "latest",
+    run: options.Latest = "latest",
     output: Annotated[
         Path | None,
         typer.Option(
-            "--output", "-o", metavar="FILE", help="Default: <run id>.jsonl; .gz compresses."
+            "--output", "-o", metavar="FILE", help="Default: <run id>.jsonl; .gz and .xz compress."
         ),
     ] = None,
     brief: Annotated[
@@ -119,7 +128,7 @@ def export(
 
 @app.command()
 def verify(
-    run: options.Run = "latest", runs: options.Runs = None, json: options.Json = False
+    run: options.Latest = "latest", runs: options.Runs = None, json: options.Json = False
 ) -> None:
     """Check RUN against its own hashes; exit code 3 if anything is wrong."""
     from kernelpro import api

@@ -55,14 +55,20 @@ def local_share(given: ToolInput) -> float | None:
     return own / (own + others) if own + others > 0 else 0.0
 
 
+def accessed_share(given: ToolInput) -> float:
+    """Share of the accessed sectors' bytes that the kernel's accesses want, spills not among them;
+    1.0 where nothing says otherwise."""
+    efficiency = global_efficiency(given)
+    local = local_share(given)
+    return (1.0 if efficiency is None else efficiency) * (1.0 - (local or 0.0))
+
+
 def useful_share(given: ToolInput) -> float:
     """Share of the memory traffic that carries wanted data; 1.0 where nothing says otherwise.
 
     What the problem needs over what DRAM moved, where the problem is known, else by the accesses.
     """
-    efficiency = global_efficiency(given)
-    local = local_share(given)
-    by_access = (1.0 if efficiency is None else efficiency) * (1.0 - (local or 0.0))
+    by_access = accessed_share(given)
     read, written = value(given, cuda.DRAM_READ), value(given, cuda.DRAM_WRITE)
     if given.graph is None or read is None or written is None or read + written <= 0:
         return by_access

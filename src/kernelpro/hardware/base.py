@@ -47,6 +47,8 @@ def resolve_device(device_id: str = "auto") -> str:
 
     ``cuda`` means ``cuda:0``. ``UserError`` for a name that is no device.
     """
+    if not isinstance(device_id, str):
+        raise UserError(f"A device is named by text (auto, cpu, cuda or cuda:N), not {device_id!r}")
     if device_id == "auto":
         return "cuda:0" if _kind("cuda").count() else "cpu"
     name, index = _split(device_id)
@@ -56,14 +58,19 @@ def resolve_device(device_id: str = "auto") -> str:
 def probe(device_id: str = "auto") -> Device:
     """Describe a device: ``auto``, ``cpu``, ``cuda`` or ``cuda:N``.
 
-    ``UserError`` if there is no such device, ``MachineError`` if it does not answer.
+    ``UserError`` if there is no such device, ``MachineError`` if there is none of its kind, or it
+    does not answer.
     """
     name, index = _split(resolve_device(device_id))
     kind = _kind(name)
     count = kind.count()
     if index >= count:
-        have = f"this machine has {count}" if count else "this machine has none that works"
-        raise UserError(f"No device {device_id!r}: {have}. `kernelpro doctor` says why")
+        if not count:
+            raise MachineError(
+                f"No device {device_id!r}: this machine has none that works. `kernelpro doctor` "
+                "says why"
+            )
+        raise UserError(f"No device {device_id!r}: this machine has {count}")
     return kind.probe(index)
 
 

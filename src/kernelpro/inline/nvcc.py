@@ -47,6 +47,8 @@ _LIMITS = (
 _PRELUDE = "#pragma once\n#define INFINITY (1.0f / 0.0f)\n#define NAN (0.0f / 0.0f)\n"
 """nvcc includes math.h in every source; NVRTC knows its functions and not its macros. (A division
 is the form that NVRTC takes for a constant expression.)"""
+NSIGHT_FOLDERS = ("opt/nvidia/nsight-compute/*", "usr/local/NVIDIA-Nsight-Compute*")
+"""Where Nsight Compute installs itself when it does not come with a toolkit, below ``/``."""
 VIRTUAL_HEADERS = {"cstdint": _STDINT, "stdint.h": _STDINT, "cuda.h": _TENSOR_MAP,
     "cfloat": _LIMITS, "float.h": _LIMITS, "climits": _LIMITS, "limits.h": _LIMITS,
     "kernelpro_prelude.h": _PRELUDE} | dict.fromkeys(
@@ -159,10 +161,15 @@ def _package_folders(name: str) -> list[Path]:
     return [Path(place) for place in (spec.submodule_search_locations or [])] if spec else []
 
 
+def _chosen_root() -> Path | None:
+    chosen = os.environ.get("CUDA_HOME") or os.environ.get("CUDA_PATH")
+    return Path(chosen).expanduser() if chosen else None
+
+
 def cuda_roots() -> list[Path]:
     """Toolkit folders, best first: ``CUDA_HOME``, nvcc's own, NVIDIA's wheels, the usual places."""
-    chosen = os.environ.get("CUDA_HOME") or os.environ.get("CUDA_PATH")
-    roots = [Path(chosen)] if chosen else []
+    chosen = _chosen_root()
+    roots = [chosen] if chosen else []
     on_path = shutil.which("nvcc")
     roots += [Path(on_path).resolve().parent.parent] if on_path else []
     for place in _package_folders("nvidia"):
@@ -182,13 +189,26 @@ def cuda_includes() -> list[Path]:
 
 
 def find_cuda_program(name: str) -> Path | None:
-    """A toolkit program (``nvcc``, ``cuobjdump``, ``nvdisasm`` ...): of :func:`cuda_roots`, PATH,
-    or the copies that Triton carries."""
-    found = [root / "bin" / name for root in cuda_roots()]
-    on_path = shutil.which(name)
+    """One of NVIDIA's programs (``nvcc``, ``cuobjdump``, ``ncu`` ...): of ``CUDA_HOME``, of PATH,
+    of the other :data:`cuda_roots` and wheels, of Nsight Compute's own folders, newest first, or
+    the copies that Triton carries."""
+    chosen, on_path = _chosen_root(), shutil.which(name)
+    found = [chosen / "bin" / name] if chosen else []
     found += [Path(on_path)] if on_path else []
+    found += [root / "bin" / name for root in cuda_roots()]
+    found += [path for place in _package_folders("nvidia") for path in place.glob(f"*/bin/{name}")]
+    found += [
+        path
+        for pattern in NSIGHT_FOLDERS
+        for path in sorted(Path("/").glob(f"{pattern}/{name}"), key=_version, reverse=True)
+    ]
     found += [place / "backends" / "nvidia" / "bin" / name for place in _package_folders("triton")]
-    return next((path for path in found if os.access(path, os.X_OK)), None)
+    return next((path for path in found if path.is_file() and os.access(path, os.X_OK)), None)
+
+
+def _version(path: Path) -> list[int]:
+    """The numbers in a path, so that 2025.10 comes after 2025.2."""
+    return [int(number) for number in re.findall(r"\d+", str(path))]
 
 
 def find_nvcc() -> Path:

@@ -18,7 +18,7 @@ from kernelpro.executors.base import place_of
 from kernelpro.hardware.base import peaks as peaks_of
 from kernelpro.hardware.base import probe
 from kernelpro.loop.base import Collaborators, Profiler, Referee
-from kernelpro.loop.budget import check_budget
+from kernelpro.loop.budget import check_budget, check_parallel
 from kernelpro.loop.examining import InProcess
 from kernelpro.proposers.base import PROPOSERS, Proposer
 from kernelpro.proposers.llm.assemble import llm_writer
@@ -50,6 +50,7 @@ def prepare(problem: Problem, config: RunConfig, run_id: str, cache_root: Path) 
 def check_config(config: RunConfig) -> None:
     """``UserError`` for a budget, search or writer that cannot be."""
     check_budget(config.budget)
+    check_parallel(config.parallel)
     strategy_of(config)
     writer_of(config)
 

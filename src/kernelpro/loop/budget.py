@@ -18,14 +18,24 @@ def check_budget(budget: Budget) -> None:
     if all(limit is None for limit in limits.values()):
         raise UserError("The budget has no limit: set evaluations, minutes or another one")
     for name, limit in limits.items():
+        if limit is not None and not isinstance(limit, int | float):
+            raise UserError(f"The budget's {name} must be a number, got {limit!r}")
         if limit is not None and not limit > 0:
             raise UserError(f"The budget's {name} must be greater than 0, got {limit}")
 
 
+def check_parallel(parallel: int) -> None:
+    """``UserError`` for a number of requests with which nothing would ever be asked."""
+    if parallel < 1:
+        raise UserError(f"parallel must be at least 1, got {parallel}")
+
+
 def exceeded(budget: Budget, spending: Spending, elapsed_s: float) -> tuple[StopReason, str] | None:
     """The first limit that is reached, with the sentence the report prints; None = go on."""
-    if budget.evaluations is not None and spending.evaluations >= budget.evaluations:
-        return "budget_evaluations", f"{spending.evaluations} evaluations done"
+    if evaluations_left(budget, spending) == 0:
+        done, repeats = f"{spending.evaluations} evaluations done", spending.paid_repeats
+        also = f"; {repeats} replies of a model repeated earlier ones and count too"
+        return "budget_evaluations", done + (also if repeats else "")
     if budget.minutes is not None and elapsed_s >= budget.minutes * 60:
         return "budget_time", f"{elapsed_s / 60:.1f} of {budget.minutes:g} minutes used"
     if budget.cost_usd is not None and spending.cost_usd >= budget.cost_usd:
@@ -38,7 +48,8 @@ def exceeded(budget: Budget, spending: Spending, elapsed_s: float) -> tuple[Stop
 
 
 def evaluations_left(budget: Budget, spending: Spending) -> int | None:
-    """How many more evaluations may start; None = no limit."""
+    """How many more evaluations may start; None = no limit. A repeat that a model was asked for
+    counts as one."""
     if budget.evaluations is None:
         return None
-    return max(0, budget.evaluations - spending.evaluations)
+    return max(0, budget.evaluations - spending.evaluations - spending.paid_repeats)

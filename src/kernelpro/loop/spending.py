@@ -16,10 +16,15 @@ class Spending:
         self.evaluations = 0
         """Candidates charged to the budget: repeats of an earlier source are not."""
         self.duplicates = 0
+        self.paid_repeats = 0
+        """Those that a model was asked for. Not evaluations, but they use up the budget of them:
+        the words of a model that repeats itself cost what new ones do."""
         self.since_improvement = 0
         """Evaluations since the best candidate last changed."""
         self.unproductive = 0
         """Answers in a row that were a repeat, or nothing at all."""
+        self.paid_in_vain = 0
+        """The same, of answers that a model was asked for."""
         self._usage: dict[tuple[str, str], Usage] = {}
         self._pending: dict[int, list[Usage]] = {}
 
@@ -35,10 +40,14 @@ class Spending:
         """Count one finished node."""
         charged = event.candidate is not None and event.duplicate_of is None
         self.evaluations += charged
-        self.duplicates += event.duplicate_of is not None
+        repeated = event.duplicate_of is not None
+        calls = self._pending.pop(event.tell.ask_id, ())  # the event's usage holds them
+        paid = any(call.requests for call in calls)
+        self.duplicates += repeated
+        self.paid_repeats += repeated and paid
         self.unproductive = 0 if charged else self.unproductive + 1
+        self.paid_in_vain = 0 if charged else self.paid_in_vain + paid
         self.since_improvement = 0 if improved else self.since_improvement + charged
-        self._pending.pop(event.tell.ask_id, None)  # the event's usage holds it
         self._usage = _summed((*self._usage.values(), *event.usage))
 
     @property

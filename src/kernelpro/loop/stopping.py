@@ -12,6 +12,9 @@ NEAR_ROOFLINE_SHARE = 0.95
 """Attainable over measured time from which more search cannot pay (the project's goal)."""
 UNPRODUCTIVE_LIMIT = 25
 """Answers in a row that are repeats or nothing, after which a writer has run dry (chosen)."""
+PAID_LIMIT = 8
+"""The same where a model is asked for each (chosen: the search begins with seven versions from
+scratch; one that goes on from an earlier version shall have been asked for as well)."""
 
 
 def reason_to_stop(state: RunState, elapsed_s: float) -> tuple[StopReason, str] | None:
@@ -31,6 +34,8 @@ def reason_to_stop(state: RunState, elapsed_s: float) -> tuple[StopReason, str] 
         return "near_roofline", f"the best candidate is at {share:.0%} of the attainable speed"
     if state.spending.unproductive >= UNPRODUCTIVE_LIMIT:
         return "exhausted", f"{UNPRODUCTIVE_LIMIT} answers in a row brought nothing new"
+    if state.spending.paid_in_vain >= PAID_LIMIT:
+        return "exhausted", f"{PAID_LIMIT} answers of a model in a row brought nothing new"
     return exceeded(state.budget, state.spending, elapsed_s)
 
 

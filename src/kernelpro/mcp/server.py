@@ -17,12 +17,14 @@ from kernelpro import __version__, api, environ
 from kernelpro.api.diagnosis import examine
 from kernelpro.codesearch.records import HitKind
 from kernelpro.diagnosis.guide import guide
+from kernelpro.errors import KernelproError
 from kernelpro.mcp import answers
 from kernelpro.mcp.shelf import PREFIX, Shelf
 from kernelpro.mcp.work import perform
 from kernelpro.schema.config import CheckLevel
 from kernelpro.schema.problem import Precision
-from kernelpro.text import truncate_middle
+from kernelpro.text import printable, truncate_middle
+from kernelpro.views.run import Run
 
 Result = TypeVar("Result")
 
@@ -206,14 +208,21 @@ class Tools:
 
     def run_report(self, run: str) -> str:
         """The whole report of a run, as Markdown."""
-        return api.render_report(api.show_run(run, runs_root=self._runs), "markdown")
+        return api.render_report(self._stored(run), "markdown")
 
     def best_source(self, run: str) -> str:
         """Source of a run's best attempt so far."""
-        found = api.show_run(run, runs_root=self._runs)
+        found = self._stored(run)
         if found.best_id is None:
             raise ResourceNotFoundError(f"The run {run} has no accepted attempt yet")
         return found.source(found.best_id)
+
+    def _stored(self, run: str) -> Run:
+        """A run for a resource; why there is none is said to the client, not logged as a fault."""
+        try:
+            return api.show_run(run, runs_root=self._runs)
+        except KernelproError as error:
+            raise ResourceNotFoundError(printable(str(error))) from None
 
     async def _measure(self, ctx: Context, what: str, operation: Callable[[], Result]) -> Result:
         return await perform(ctx, what, operation, self._lock)

@@ -11,7 +11,7 @@ from typing import Any
 from kernelpro.errors import UserError
 from kernelpro.problems.instantiate import execute
 from kernelpro.schema.problem import Precision, Problem, ProblemKind
-from kernelpro.text import content_hash
+from kernelpro.text import content_hash, truncate_middle
 
 PRECISIONS: tuple[str, ...] = typing.get_args(Precision)
 
@@ -67,20 +67,21 @@ def problem_from_source(
 
 
 def _read(path: Path) -> str:
-    if path.is_dir():
-        raise UserError(f"{path} is a folder; name the problem's .py file in it")
-    if not path.exists():
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except (FileNotFoundError, NotADirectoryError):
         raise UserError(
             f"{path}: no such file. A problem is a .py file, or package.module:Class "
             "(see examples/)"
-        )
-    try:
-        return path.read_text(encoding="utf-8-sig")
+        ) from None
+    except IsADirectoryError:
+        raise UserError(f"{path} is a folder; name the problem's .py file in it") from None
     except UnicodeDecodeError as error:
         raise UserError(f"{path} is not UTF-8 text ({error.reason} at byte {error.start}); "
                         "a problem is a Python file") from None  # fmt: skip
-    except OSError as error:
-        raise UserError(f"{path} cannot be read: {error.strerror}") from None
+    except (OSError, ValueError) as error:  # ValueError: a path with a null byte
+        reason = getattr(error, "strerror", None) or str(error)
+        raise UserError(f"{truncate_middle(str(path), 200)} cannot be read: {reason}") from None
 
 
 def _require_pieces(module: ModuleType, reference_class: str, origin: str) -> None:

@@ -58,11 +58,11 @@ class BlobFolder:
         try:
             raw = path.read_bytes()
         except FileNotFoundError:
-            raise StoreError(f"Blob {tagged} is missing from {self._folder}") from None
+            raise StoreError(f"blob {tagged} is missing from {self._folder}") from None
         except OSError as error:
-            raise StoreError(f"Blob {tagged} cannot be read: {error}") from error
+            raise StoreError(f"blob {tagged} cannot be read: {error}") from error
         if content_hash(raw) != tagged:
-            raise StoreError(f"Blob {tagged} is damaged: its content has another hash ({path})")
+            raise StoreError(f"blob {tagged} is damaged: its content has another hash ({path})")
         return raw
 
     def path(self, tagged: str) -> Path:

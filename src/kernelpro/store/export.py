@@ -11,6 +11,7 @@ import base64
 import dataclasses
 import gzip
 import json
+import lzma
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any, Literal, cast
@@ -28,9 +29,11 @@ BRIEF_SAMPLES = 16
 
 
 def open_text(path: Path, mode: Literal["r", "w"]) -> IO[str]:
-    """An export to read or to write, compressed if its name ends in ``.gz``."""
+    """An export to read or to write, compressed if its name ends in ``.gz`` or ``.xz``."""
     if path.suffix == ".gz":
         return cast(IO[str], gzip.open(path, f"{mode}t", encoding="utf-8"))
+    if path.suffix == ".xz":
+        return cast(IO[str], lzma.open(path, f"{mode}t", encoding="utf-8"))
     return path.open(mode, encoding="utf-8")
 
 

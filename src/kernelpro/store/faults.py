@@ -31,7 +31,12 @@ def _explain_sqlite(folder: Path, error: sqlite3.Error) -> str:
         return _full(folder)
     if name.startswith("SQLITE_READONLY"):
         return _read_only(folder)
-    if name.startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB")):
+    if name.startswith("SQLITE_NOTADB") or "no such table" in str(error):
+        return (
+            f"The run in {folder} is damaged beyond reading ({error}). Put run.sqlite back from a "
+            "copy; sources, logs and profiles are still in its folder blobs, without their order"
+        )
+    if name.startswith("SQLITE_CORRUPT") or isinstance(error, sqlite3.IntegrityError):
         return (
             f"The run in {folder} is damaged ({error}). "
             f"See what is left with: kernelpro runs verify {folder}"
@@ -43,7 +48,10 @@ def _explain_sqlite(folder: Path, error: sqlite3.Error) -> str:
             f"The run in {folder} cannot be read or written ({error}). Check free space, "
             "permissions, and that the folder is on a local disk"
         )
-    return f"The run in {folder} cannot be used: {error}"
+    return (
+        f"The run in {folder} cannot be used: {error}. See what is left with: kernelpro runs "
+        f"verify {folder}"
+    )
 
 
 def _explain_os(folder: Path, error: OSError) -> str:

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple, cast
 from kernelpro.errors import StoreError
 from kernelpro.schema.codec import from_jsonable, loads, to_jsonable
 from kernelpro.schema.event import EVENT_TYPES, Event, NodeFinished
+from kernelpro.text import truncate_middle
 
 TEXT_LIMIT = 4096
 """Longer texts become blobs (chosen: about one database page; each blob costs an fsync)."""
@@ -66,7 +67,7 @@ def from_row(kind: str, payload: str, get: Get, *, profiles: bool = True) -> Eve
     ``profiles`` False leaves the profile out: the largest part, and of no use to a resume.
     """
     if kind not in EVENT_TYPES:
-        raise StoreError(f"Unknown event kind {kind!r}: written by a newer kernelpro?")
+        raise StoreError(f"unknown event kind {kind!r} (written by a newer kernelpro?)")
     try:
         whole = _whole(payload if profiles else _PROFILE.sub('"profile":null', payload), get)
         if whole is not None:
@@ -77,7 +78,13 @@ def from_row(kind: str, payload: str, get: Get, *, profiles: bool = True) -> Eve
         data = {k: v() if isinstance(v, _Later) else v for k, v in data.items()}
         return cast(Event, from_jsonable(EVENT_TYPES[kind], data))
     except ValueError as error:
-        raise StoreError(f"A {kind} event is damaged: {error}") from error
+        raise StoreError(f"its {kind} record is damaged: {_first_words(error)}") from error
+
+
+def _first_words(error: ValueError) -> str:
+    """What a validator complains of first; it lists every field, with addresses to read on."""
+    words = " ".join(" ".join(str(error).splitlines()[:3]).split())
+    return truncate_middle(words.partition(" [type=")[0], 200)
 
 
 def link(previous: str, at: str, row: Row) -> str:

@@ -152,8 +152,7 @@ class RunStore:
     def recorded(self, after: int = 0, *, profiles: bool = True) -> Iterator[Recorded]:
         """As :meth:`events`, with sequence number and time; ``profiles`` False leaves them out."""
         for stored in self.stored(after):
-            row = stored.row
-            event = from_row(row.kind, row.payload, self.blobs.get, profiles=profiles)
+            event = self._decoded(stored.seq, stored.row.kind, stored.row.payload, profiles)
             yield Recorded(stored.seq, stored.at, event)
 
     def event(self, seq: int) -> Event:
@@ -161,7 +160,17 @@ class RunStore:
         rows = self.query("SELECT kind, payload FROM event WHERE seq = ?", (seq,))
         if not rows:
             raise StoreError(f"The run in {self.folder} has no event {seq}")
-        return from_row(str(rows[0][0]), str(rows[0][1]), self.blobs.get)
+        return self._decoded(seq, str(rows[0][0]), str(rows[0][1]))
+
+    def _decoded(self, seq: int, kind: str, payload: str, profiles: bool = True) -> Event:
+        """The event in a row; what is wrong with it is said with the run and the next step."""
+        try:
+            return from_row(kind, payload, self.blobs.get, profiles=profiles)
+        except StoreError as error:
+            raise StoreError(
+                f"The run in {self.folder} is damaged at event {seq}: {error}. "
+                f"See what is left with: kernelpro runs verify {self.folder}"
+            ) from error
 
     def stored(self, after: int = 0) -> Iterator[StoredRow]:
         """Undecoded rows after ``after``; read page by page, so that a writer is never held up."""

@@ -36,8 +36,12 @@ def verify(store: RunStore) -> list[str]:
 
 
 def _event_problems(store: RunStore, stored: StoredRow, story: _Story) -> list[str]:
-    problems = []
-    for tagged in blob_references(stored.row.payload):
+    problems: list[str] = []
+    try:
+        references = list(blob_references(stored.row.payload))
+    except ValueError as error:
+        return [f"its record is not JSON: {error}"]
+    for tagged in references:
         problems += _blob_problems(store, tagged)
     if problems:
         return problems

@@ -227,6 +227,80 @@ def test_wgmma_is_asked_for_on_hopper_only() -> None:
     assert examine("wgmma_usage", kernel_input(changed)) is None
 
 
+@pytest.mark.parametrize(
+    ("counters", "high", "said"),
+    [
+        ({m.PIPE_XU: 76.0, m.PIPE_FMA: 30.0}, 1.25, "special-function unit is 80% busy"),
+        ({m.PIPE_FMA: 85.5}, 1.11, "FMA pipe is 90% busy"),
+        ({m.PIPE_ALU: 57.0}, 1.67, "ALU pipe is 60% busy"),
+        ({m.DRAM_PCT: 69.0}, 1.33, "DRAM is 75% busy"),
+        ({m.FFMA: 1.28e8, m.FADD: 0.64e8}, 1.58, "50% of its instructions are other arithmetic"),
+        ({m.PIPE_XU: 5.0}, 3.72, None),
+    ],
+)
+def test_wgmma_gains_at_most_until_the_work_beside_the_products_is_the_limit(
+    counters: dict[str, float], high: float, said: str | None
+) -> None:
+    quiet = dict.fromkeys((m.PIPE_XU, m.PIPE_FMA, m.PIPE_ALU, m.DRAM_PCT, m.FFMA, m.FADD), 0.0)
+    quiet |= {m.SM_ACTIVE_CYCLES: 1e6, m.PIPE_TENSOR: 25.0}
+    finding = examine("wgmma_usage", kernel_input(
+        {**FAULTS["wgmma_usage"][0], **quiet, **counters}
+    ))  # fmt: skip
+    assert finding is not None
+    assert finding.expected_gain[1] == pytest.approx(high, rel=0.01)
+    assert finding.summary.endswith("the tensor pipe is 25 % busy.") is (said is None)
+    assert said is None or said in finding.summary
+
+
+def memory_bound(duration_us: float, changed: dict[str, float]) -> ToolInput:
+    """A kernel that moves the 268 MB that its problem needs, at 4.3 TB/s within 62 us."""
+    counters = {m.DRAM_PCT: 64.0, m.MEMORY_PCT: 64.0, m.SM_PCT: 29.0, m.L1_PCT: 30.0,
+                m.DRAM_READ: 1.34e8, m.DRAM_WRITE: 1.34e8, **changed}  # fmt: skip
+    kernel = replace(kernel_input(counters).kernel, duration_us=duration_us)
+    return samples.given(
+        Profile(device="NVIDIA H200", kernels=(kernel,)),
+        samples.elementwise_graph(8192, 4096), samples.H200, samples.H200_PEAKS,
+    )  # fmt: skip
+
+
+def test_memory_that_stands_idle_in_a_memory_bound_kernel_is_named() -> None:
+    """group_norm_silu n0001 of benchmarks/results/agent: 64 %, and no tool had found a fault."""
+    finding = examine("dram_bandwidth", memory_bound(78.4, {}))
+    assert finding is not None and finding.severity is Severity.MEDIUM
+    assert "64 % of its peak where 92 %" in finding.summary
+    assert finding.expected_gain[1] == pytest.approx(78.4 / 62.4, rel=0.01)
+    # Loads of a small table that use part of their sectors do not make DRAM's bytes useless.
+    assert examine("dram_bandwidth", memory_bound(78.4, {m.LOAD_BYTES_PER_SECTOR: 19.0}))
+
+
+def test_idle_memory_is_information_where_only_the_counters_say_so() -> None:
+    """A padded transpose of the planted-fault suite: 74 %, clean, and no problem to hold it to."""
+    counters = {m.SM_PCT: 20.0, m.DRAM_READ: 4e8, m.DRAM_WRITE: 4e8}
+
+    def severity(busy: float) -> Severity | None:
+        found = examine(
+            "dram_bandwidth", kernel_input({**counters, m.DRAM_PCT: busy, m.MEMORY_PCT: busy})
+        )
+        return None if found is None else found.severity
+
+    assert severity(74.0) is Severity.INFO
+    assert severity(64.0) is Severity.MEDIUM
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {m.DRAM_PCT: 45.0, m.MEMORY_PCT: 62.0},  # something else holds it back
+        {m.L2_PCT: 75.0, m.MEMORY_PCT: 75.0},  # a cache is nearer to its limit
+        {m.SM_PCT: 85.0},  # arithmetic is
+        {m.DRAM_READ: 3e8},  # the bytes are in vain: cache_locality
+        {m.MEMORY_PCT: 55.0, m.DRAM_PCT: 55.0},  # latency or occupancy: other tools
+    ],
+)
+def test_other_causes_are_left_to_other_tools(changed: dict[str, float]) -> None:
+    assert examine("dram_bandwidth", memory_bound(90.0, changed)) is None
+
+
 def test_dram_at_its_limit_is_information_unless_the_problem_needs_less() -> None:
     busy = {m.DRAM_PCT: 90.0, m.MEMORY_PCT: 90.0, m.DRAM_READ: 3e9, m.DRAM_WRITE: 1e9}
     finding = examine("dram_bandwidth", kernel_input(busy))

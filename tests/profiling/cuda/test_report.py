@@ -97,7 +97,7 @@ def test_bad_files_end_in_one_sentence(
 def test_a_binary_report_without_ncu_says_how_to_export_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("kernelpro.profiling.cuda.ncu_report.find_ncu", lambda home: None)
+    monkeypatch.setattr("kernelpro.profiling.cuda.ncu_report.find_cuda_program", lambda _: None)
     monkeypatch.setattr("kernelpro.profiling.cuda.ncu_report.find_module", lambda ncu: None)
     (tmp_path / "r.ncu-rep").write_bytes(b"NVR\0data")
     with pytest.raises(MachineError, match="--import"):

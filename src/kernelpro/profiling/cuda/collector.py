@@ -18,6 +18,7 @@ from kernelpro.build.machine_code import unused
 from kernelpro.diagnosis import cuda_metrics as m
 from kernelpro.diagnosis.analytic import floor
 from kernelpro.errors import KernelproError, MachineError, UserError
+from kernelpro.inline.nvcc import find_cuda_program
 from kernelpro.isolation.base import Call, Limits, SubjectFailure, SubjectJob
 from kernelpro.isolation.mail import room
 from kernelpro.isolation.one_call import SEED
@@ -26,7 +27,7 @@ from kernelpro.profiling.base import Subject
 from kernelpro.profiling.cuda import timeline
 from kernelpro.profiling.cuda.ahead import PROFILER
 from kernelpro.profiling.cuda.ncu_metrics import STAGE1, STAGE2, stage2
-from kernelpro.profiling.cuda.ncu_run import Captured, find_ncu
+from kernelpro.profiling.cuda.ncu_run import Captured
 from kernelpro.profiling.cuda.report import attach, from_ncu
 from kernelpro.profiling.cuda.sass import SassFunction, disassemble, find_disassembler
 from kernelpro.schema.build import Artifact, KernelResources
@@ -87,7 +88,7 @@ def tools_for(subject: Subject) -> tuple[str, ...]:
 
 def _counters(subject: Subject) -> Captured:
     """ncu on one call of the candidate, in a program of its own."""
-    ncu = find_ncu()
+    ncu = find_cuda_program("ncu")
     if ncu is None:
         return Captured(
             missing=[

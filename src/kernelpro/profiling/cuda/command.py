@@ -10,11 +10,11 @@ import os
 import shutil
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 
 from kernelpro.errors import MachineError, UserError
+from kernelpro.inline.nvcc import find_cuda_program
 from kernelpro.profiling.cuda.ncu_metrics import STAGE1, STAGE2, stage2
-from kernelpro.profiling.cuda.ncu_run import Selection, collect, find_ncu
+from kernelpro.profiling.cuda.ncu_run import Selection, collect
 from kernelpro.profiling.cuda.report import from_ncu
 from kernelpro.schema.profile import Profile
 
@@ -28,7 +28,6 @@ def profile_command(
     *,
     kernel: str | None = None,
     launches: int = LAUNCHES,
-    cuda_home: Path | None = None,
     timeout_s: float = TIMEOUT_S,
 ) -> Profile:
     """Counters of the first ``launches`` kernels of ``command`` whose name matches ``kernel``.
@@ -38,7 +37,7 @@ def profile_command(
     """
     if shutil.which(command[0]) is None:
         raise UserError(f"{command[0]} is no program that can be run")
-    ncu = find_ncu(cuda_home)
+    ncu = find_cuda_program("ncu")
     if ncu is None:
         raise MachineError(
             "Profiling a command needs Nsight Compute (ncu), which was not found: install it and "

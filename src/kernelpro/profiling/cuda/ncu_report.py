@@ -13,8 +13,8 @@ from types import ModuleType
 from typing import Any
 
 from kernelpro.errors import MachineError, UserError
+from kernelpro.inline.nvcc import find_cuda_program
 from kernelpro.profiling.cuda.ncu_csv import NcuKernel, complete, is_evidence, read_csv
-from kernelpro.profiling.cuda.ncu_run import find_ncu
 from kernelpro.profiling.cuda.units import base_unit
 from kernelpro.schema.profile import Metric
 
@@ -25,7 +25,7 @@ _REMEDY = (
 )
 
 
-def read_report(path: Path, cuda_home: Path | None = None) -> list[NcuKernel]:
+def read_report(path: Path) -> list[NcuKernel]:
     """Launches of a binary report, with rules where the module or the details page gives them.
 
     ``UserError`` if the file is missing or damaged, ``MachineError`` if nothing here can read it.
@@ -34,7 +34,7 @@ def read_report(path: Path, cuda_home: Path | None = None) -> list[NcuKernel]:
         raise UserError(f"{path} does not exist")
     if path.stat().st_size == 0:
         raise UserError(f"{path} is empty: nothing was recorded in it")
-    ncu = find_ncu(cuda_home)
+    ncu = find_cuda_program("ncu")
     module = find_module(ncu)
     if module is not None:
         return _with_module(module, path)

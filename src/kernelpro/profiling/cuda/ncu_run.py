@@ -23,11 +23,6 @@ from kernelpro.text import truncate_middle
 
 TIMEOUT_S = 120.0
 REPLAYS = 1
-_PLACES = (
-    "/usr/local/cuda/bin/ncu",
-    "/opt/nvidia/nsight-compute/*/ncu",
-    "/usr/local/NVIDIA-Nsight-Compute*/ncu",
-)
 
 PROBLEMS: tuple[tuple[str, str, str], ...] = (
     ("ERR_NVGPUCTRPERM", "no permission to read the GPU's counters",
@@ -68,25 +63,6 @@ class Captured:
     """Metrics that this ncu or GPU does not know; profiled without them."""
     output: str = ""
     """Tail of the program's own output, for error texts."""
-
-
-def find_ncu(cuda_home: Path | None = None) -> Path | None:
-    """The ncu program: PATH, the toolkit, then the usual install folders."""
-    on_path = shutil.which("ncu")
-    if on_path:
-        return Path(on_path)
-    if cuda_home is not None and (cuda_home / "bin" / "ncu").is_file():
-        return cuda_home / "bin" / "ncu"
-    for place in _PLACES:
-        root, _, pattern = place[1:].partition("*")
-        if not pattern:
-            found = [Path(place)] if Path(place).is_file() else []
-        else:
-            base = Path("/" + root.rpartition("/")[0])
-            found = sorted(base.glob(place[len(str(base)) + 1 :])) if base.is_dir() else []
-        if found:
-            return found[-1]
-    return None
 
 
 def command_line(

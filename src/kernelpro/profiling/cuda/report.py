@@ -36,7 +36,6 @@ def load_report(
     *,
     sass: Path | None = None,
     entry_points: Iterable[str] = (),
-    cuda_home: Path | None = None,
 ) -> Profile:
     """A profile from whatever kind of report ``path`` is.
 
@@ -54,12 +53,10 @@ def load_report(
         )
     else:
         kernels = (
-            read_report(path, cuda_home)
-            if kind == "ncu-rep"
-            else read_csv(read_text(path), name=str(path))
+            read_report(path) if kind == "ncu-rep" else read_csv(read_text(path), name=str(path))
         )
         profile = from_ncu(kernels, entry_points)
-    return profile if sass is None else with_sass(profile, sass, cuda_home)
+    return profile if sass is None else with_sass(profile, sass)
 
 
 def kind_of(path: Path) -> str:
@@ -169,13 +166,13 @@ def _profile(group: Sequence[NcuKernel]) -> KernelProfile:
     )
 
 
-def with_sass(profile: Profile, path: Path, cuda_home: Path | None = None) -> Profile:
+def with_sass(profile: Profile, path: Path) -> Profile:
     """``profile`` with instruction counts and hot lines of the functions found in ``path``.
 
     A kernel whose function is not found, or of whose name there are several, says so in
     ``missing``.
     """
-    functions = disassemble(path, find_disassembler(cuda_home))
+    functions = disassemble(path, find_disassembler())
     kernels, missing = attach(profile.kernels, functions, str(path))
     return replace(profile, kernels=kernels, missing=(*profile.missing, *missing))
 
@@ -203,10 +200,10 @@ def attach(
     return tuple(done), tuple(missing)
 
 
-def try_sass(profile: Profile, path: Path, cuda_home: Path | None = None) -> Profile:
+def try_sass(profile: Profile, path: Path) -> Profile:
     """Like :func:`with_sass`, but trouble is missing evidence: for collectors, not for people."""
     try:
-        return with_sass(profile, path, cuda_home)
+        return with_sass(profile, path)
     except KernelproError as error:
         lacking = Missing(what=f"SASS of {path.name}", reason=str(error))
         return replace(profile, missing=(*profile.missing, lacking))

@@ -7,10 +7,8 @@ never to a whole object file.
 
 from __future__ import annotations
 
-import importlib.metadata
 import json
 import re
-import shutil
 import subprocess
 import tempfile
 from collections import Counter
@@ -20,6 +18,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from kernelpro.errors import MachineError, UserError
+from kernelpro.inline.nvcc import find_cuda_program
 from kernelpro.profiling.cuda.sass_classes import classes
 from kernelpro.profiling.cuda.sass_flow import global_loads
 from kernelpro.schema.profile import SourceLine
@@ -133,27 +132,9 @@ class Disassembler(NamedTuple):
     cuobjdump: Path | None
 
 
-def find_disassembler(cuda_home: Path | None = None) -> Disassembler:
-    """Looks on PATH, in the toolkit, among installed packages, and inside Triton."""
-    return Disassembler(_find("nvdisasm", cuda_home), _find("cuobjdump", cuda_home))
-
-
-def _find(name: str, cuda_home: Path | None) -> Path | None:
-    on_path = shutil.which(name)
-    if on_path:
-        return Path(on_path)
-    for root in (cuda_home, Path("/usr/local/cuda")):
-        if root is not None and (root / "bin" / name).is_file():
-            return root / "bin" / name
-    for package in (f"nvidia-cuda-{name}", "triton"):
-        try:
-            files = importlib.metadata.files(package) or []
-        except importlib.metadata.PackageNotFoundError:
-            continue
-        for file in files:
-            if file.name == name and file.parent.name == "bin":
-                return Path(str(file.locate()))
-    return None
+def find_disassembler() -> Disassembler:
+    """NVIDIA's tools, where :func:`find_cuda_program` finds them."""
+    return Disassembler(find_cuda_program("nvdisasm"), find_cuda_program("cuobjdump"))
 
 
 def disassemble(path: Path, tools: Disassembler, *, lines: bool = True) -> dict[str, SassFunction]:
