@@ -36,9 +36,13 @@ def find_run(run: Path | str, *, runs_root: Path | str | None = None) -> Path:
         if (Path(run) / DATABASE).is_file():
             return Path(run)
     root, name = runs_folder(runs_root), str(run)
+    shown = truncate_middle(name, 200)
     names = sorted(path.parent.name for path in root.glob(f"*/{DATABASE}"))
     if not names:
-        raise UserError(f"There are no runs under {root}. Start one: kernelpro optimize PROBLEM")
+        which = "" if name == LATEST else f"There is no run {shown!r}. "
+        raise UserError(
+            f"{which}There are no runs under {root}. Start one: kernelpro optimize PROBLEM"
+        )
     if name == LATEST:
         return root / names[-1]
     matches = [n for n in names if n == name] or [n for n in names if n.startswith(name)]
@@ -46,7 +50,6 @@ def find_run(run: Path | str, *, runs_root: Path | str | None = None) -> Path:
         return root / matches[0]
     if matches:
         raise UserError(f"{name!r} fits several runs under {root}: {', '.join(matches)}")
-    shown = truncate_middle(name, 200)
     close = difflib.get_close_matches(shown, names, n=1)
     hint = f" Did you mean {close[0]!r}?" if close else " See: kernelpro runs list"
     raise UserError(f"There is no run {shown!r} under {root}.{hint}")
