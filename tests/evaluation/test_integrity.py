@@ -136,6 +136,28 @@ def test_a_clock_that_runs_slow_is_caught() -> None:
     assert _verdicts(findings) == {"clock_agreement": False}
 
 
+@pytest.mark.parametrize(("hidden_us", "passed"), [(0.0, True), (900.0, False)])
+def test_one_quiet_moment_of_the_baseline_alone_proves_nothing(
+    hidden_us: float, passed: bool
+) -> None:
+    class Beside(ScriptedSubject):
+        """Beside other load: 900 us a call pass in every block but the quiet one."""
+
+        def __init__(self, quiet: int | None, more_us: float = 0.0) -> None:
+            super().__init__(lambda *_: 100.0)
+            self._quiet, self._more_us = quiet, more_us
+
+        def run(self, calls: Any) -> Block:
+            load_us = 5.0 if len(self.blocks) == self._quiet else 900.0
+            self._unclaimed_us = load_us + self._more_us
+            return super().run(calls)
+
+    findings = Findings()
+    sides = [Side(name="eager", subject=Beside(3)), Side(name="b", subject=Beside(None, hidden_us))]
+    clocks.examine_clocks(findings, sides[1], sides[0], [Call(slot=0)] * 16, lambda slot: None)
+    assert _verdicts(findings) == {"clock_agreement": passed}
+
+
 @pytest.mark.parametrize(
     ("timer", "unclaimed_us", "attempts"),
     [

@@ -195,11 +195,13 @@ def examine_clocks(
     """Run the same block on both sides: time that passed but was not claimed must be alike.
 
     Slot 0 gets new values each time, and the time until they are there counts, so that work for
-    them that is done outside of the claimed calls shows as well. Best of several: a busy machine
-    adds unclaimed time, a slow clock does so every time.
+    them that is done outside of the claimed calls shows as well. Best of several, and the median
+    of the differences: a busy machine adds unclaimed time, a slow clock does so every time.
     """
     claimed = hidden = usual = float("inf")
     late: list[float] = []
+    more: list[float] = []
+    """By attempt: what passed unclaimed beyond the baseline's block right before."""
     inside, delivered, theirs = hidden, hidden, hidden
     caught, least = True, CLOCK_LEAST_ATTEMPTS if side.timer == HOST_TIMER else 2
     for attempt in range(CLOCK_ATTEMPTS):
@@ -210,12 +212,15 @@ def examine_clocks(
         block = side.subject.run(calls)
         _compare_device_clock(findings, block)
         usual, hidden = min(usual, _unclaimed(honest)), min(hidden, _unclaimed(block))
+        more.append(_unclaimed(block) - _unclaimed(honest))
         inside = min(inside, _unclaimed(block) - block.delivered_us)
         delivered, theirs = (min(delivered, block.delivered_us), min(theirs, honest.delivered_us))
         claimed = min(claimed, sum(sample.host_us for sample in block.samples))
         late.append(wake_up_us())
         slack_us = max(_waiting_us(late, len(calls)), CLOCK_SLACK_SHARE * max(claimed, usual))
-        caught = hidden - usual > slack_us or hidden < -CLOCK_SLACK_US
+        # Where quiet moments are rare, one side alone may have had one: then the pairs, whose
+        # halves share their load, show no difference.
+        caught = min(hidden - usual, float(np.median(more))) > slack_us or hidden < -CLOCK_SLACK_US
         plain = _plainly_honest(side, max(inside, delivered - theirs), claimed)
         if not caught and (plain or attempt + 1 >= least):
             break
