@@ -13,7 +13,7 @@ MAX_FUNCTION_LINES = 60
 
 LAYERS: dict[str, int] = {
     "errors": 0, "registry": 0, "environ": 0, "text": 0, "_optional": 0, "inline": 0,
-    "stages": 0,
+    "stages": 0, "listening": 0,
     "schema": 1,
     "problems": 2, "build": 2, "hardware": 2, "diagnosis": 2, "search": 2, "llm": 2,
     "prompts": 2, "codesearch": 2, "store": 2,

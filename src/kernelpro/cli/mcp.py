@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import socket
 from typing import Annotated
 
 import typer
@@ -10,6 +9,9 @@ import typer
 from kernelpro._optional import require
 from kernelpro.cli import options
 from kernelpro.errors import UserError
+from kernelpro.listening import listener
+
+REMEDY = "Choose another address with --http HOST:PORT"
 
 EXAMPLE = """\
 \b
@@ -41,22 +43,11 @@ def mcp(
     host, _, port = http.rpartition(":")
     if not host or not port.isdecimal() or int(port) >= 1 << 16:
         raise UserError(f"--http wants HOST:PORT, for example 127.0.0.1:8765, not {http!r}")
-    _may_listen(host, int(port))
+    host = host.strip("[]")
+    # Tried first: the server itself would only log that it cannot.
+    listener(host, int(port), remedy=REMEDY).close()
     typer.echo(f"kernelpro tools at http://{http}/mcp (Ctrl-C ends)", err=True)
     serve_http(host, int(port), runs)
-
-
-def _may_listen(host: str, port: int) -> None:
-    """``UserError`` if nothing can listen there; the server itself would only log it."""
-    try:
-        socket.create_server((host.strip("[]"), port), family=_family(host)).close()
-    except OSError as error:
-        raise UserError(f"Cannot listen on {host}:{port} ({error.strerror}). Choose another "
-                        "address with --http HOST:PORT") from error  # fmt: skip
-
-
-def _family(host: str) -> socket.AddressFamily:
-    return socket.AF_INET6 if ":" in host else socket.AF_INET
 
 
 def register(app: typer.Typer) -> None:
