@@ -60,7 +60,7 @@ def _nothing(*_: Any, **__: Any) -> None:
 
 BY_CHECK = {
     "lazy_output": "dispatch_mode_left_on", "output_aliasing": "static_output",
-    "input_mutation": "answers_in_its_input", "guard_bands": "writes_past_its_input",
+    "input_mutation": "works_in_its_input", "guard_bands": "writes_past_its_input",
     "late_writes": "native_thread_fills_later", "threads_after_return": "prefetching_thread",
     "result_reuse": "new_values_right_old_values_stale",
     "weights_reload": "weights_packed_after_a_while", "flags_unchanged": "one_thread_for_all",
