@@ -319,3 +319,8 @@ def test_a_candidate_cannot_excuse_itself_with_a_crowded_machine(
     monkeypatch.undo()
     monkeypatch.setattr("os.getloadavg", lambda: (10_000.0, 0.0, 0.0))
     assert clocks.crowding() == clocks.MOST_CROWDED
+
+
+def test_every_check_that_can_fail_says_what_to_do_next() -> None:
+    only_reported = {"warm_up", "persisting_l2", "baseline_steady"}
+    assert set(integrity.NEXT_STEP) == set(integrity.CHECKS) - only_reported

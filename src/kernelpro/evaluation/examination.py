@@ -232,7 +232,7 @@ class Examination:
                 Status.CHEATING,
                 Stage.VERIFY,
                 f"Integrity check {failure.check} failed (required: {meaning}): {failure.detail}. "
-                f"{integrity.NEXT_STEP.get(failure.check, '')}".rstrip(),
+                f"{integrity.NEXT_STEP[failure.check]}",
             )
 
     def expect(self, family: str, set_index: int = 0) -> Expectation | Skipped:

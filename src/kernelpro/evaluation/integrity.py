@@ -61,7 +61,7 @@ NEXT_STEP = {
     "library_calls": "Write the computation in a kernel, or allow library calls.",
     "device_memory": "Correct the accesses that compute-sanitizer names.",
 }
-"""Check -> what the writer of a candidate that failed it does next."""
+"""Check that can fail -> what the writer of a candidate that failed it does next."""
 
 LIBRARY_SHARE = 0.05
 """Chosen. Share of a call's time in torch's own operators that is let through where they are
