@@ -56,8 +56,7 @@ def test_small_problems_run_at_cache_speed_and_large_ones_at_memory_speed() -> N
 def test_a_calibration_that_is_too_low_is_corrected_before_anyone_is_accused() -> None:
     wrong = Floor(us=1e6, bytes=1 << 20, gb_s=1e-3, level="memory", margin=0.5)
     right = confirmed(wrong, "cpu")
-    # A machine that others keep busy copies slowly, but not a thousand times as slowly.
-    assert right.gb_s > 10 * wrong.gb_s and right.us < wrong.us / 10
+    assert right.gb_s > 0.1 and right.us < 1e5
     fast = Floor(us=1e-3, bytes=1 << 20, gb_s=1e6, level="memory", margin=0.5)
     assert confirmed(fast, "cpu") == dataclasses.replace(fast, us=(1 << 20) / 1e9)
 

@@ -207,19 +207,21 @@ def test_a_crash_between_reply_and_verdict_costs_no_second_call(tmp_path):
 def test_an_interrupt_ends_a_slow_reply(tmp_path):
     slow = Say(file_of("slow"), pieces=400, piece_s=0.5)
 
+    interrupted: list[float] = []
+
     def interrupt(server: ChatServer) -> None:
         until = time.monotonic() + 60
         while not server.requests and time.monotonic() < until:
             time.sleep(0.02)
         time.sleep(0.2)  # the reply is on its way
+        interrupted.append(time.monotonic())
         os.kill(os.getpid(), signal.SIGINT)
 
     with chat_server(slow) as server:
-        began = time.monotonic()
         threading.Thread(target=interrupt, args=(server,)).start()
         result = run(tmp_path, writer_on(server), Budget(evaluations=3))
     assert result.stop_reason == "interrupted"
-    assert time.monotonic() - began < 100, "the whole reply would take 200 s"
+    assert time.monotonic() - interrupted[0] < 15, "the whole reply would take 200 s"
     (event,) = exchanges(the_run(tmp_path))
     assert event.exchange.reply is None
     assert event.exchange.estimated
