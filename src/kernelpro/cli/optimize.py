@@ -93,15 +93,13 @@ def optimize(
 
 def _only_limits(context: typer.Context, resume: str | None) -> None:
     """``UserError`` for an option that a run which goes on would ignore."""
-    said = (
-        []
-        if resume is None
-        else [
-            parameter.opts[0]
-            for parameter in context.command.params
-            if parameter.name not in OF_A_SITTING and _was_said(context, str(parameter.name))
-        ]
-    )
+    if resume is None:
+        return
+    said = [
+        parameter.opts[0]
+        for parameter in context.command.params
+        if parameter.name not in OF_A_SITTING and _was_said(context, str(parameter.name))
+    ]
     if said:
         raise UserError(
             f"With --resume, {', '.join(said)} cannot be changed: it was settled when the run "
