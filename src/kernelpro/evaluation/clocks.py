@@ -40,9 +40,6 @@ where every block is held against the device's clock as well."""
 CLOCK_BLOCK_US, CLOCK_LEAST_CALLS, CLOCK_LONGEST_US = 1e5, 32, 1e6
 """Chosen. Time on both sides of one block of the check; it has some more calls than that if they
 do not take this long."""
-QUIET_WAKE_UP_US, BETWEEN_CALLS_SHARE = 100.0, 0.25
-"""Chosen. Of a machine with cores to spare (Linux lets a sleeper wake 50 us late); and the share of
-what is beyond that which every call of a block may wait."""
 MOST_CROWDED = 4.0
 WAKE_UPS, WAKE_UP_SAMPLES, SHORT_SLEEP_S = 4.0, 9, 2e-4
 """Chosen. A call on its own may wait for this many wake-ups of its threads (seen: 1.6 ms for two
@@ -219,7 +216,7 @@ def examine_clocks(
         delivered, theirs = (min(delivered, block.delivered_us), min(theirs, honest.delivered_us))
         claimed = min(claimed, sum(sample.host_us for sample in block.samples))
         late.append(wake_up_us())
-        slack_us = max(_waiting_us(late, len(calls)), CLOCK_SLACK_SHARE * max(claimed, usual))
+        slack_us = max(_waiting_us(late), CLOCK_SLACK_SHARE * max(claimed, usual))
         caught = hidden - usual > slack_us or hidden < -CLOCK_SLACK_US
         plain = _plainly_honest(side, max(inside, delivered - theirs), claimed)
         if not caught and (plain or attempt + 1 >= least):
@@ -238,13 +235,10 @@ def examine_clocks(
     findings.decide("clock_agreement", told if caught else "", told)
 
 
-def _waiting_us(late: Sequence[float], calls: int) -> float:
-    """Unclaimed time of a block that other load explains: while threads of a call spin on after it,
-    the harness waits for a core between calls. The median of what was seen, not the worst: one
-    moment in which everything waits proves nothing."""
-    typical = float(np.median(late))
-    between_calls = BETWEEN_CALLS_SHARE * calls * max(0.0, typical - QUIET_WAKE_UP_US)
-    return CLOCK_SLACK_US * crowding() + typical + between_calls
+def _waiting_us(late: Sequence[float]) -> float:
+    """Unclaimed time of a block that other load explains. The median of the wake-ups seen, not the
+    worst: one moment in which everything waits proves nothing."""
+    return CLOCK_SLACK_US * crowding() + float(np.median(late))
 
 
 def _plainly_honest(side: Side, hidden_us: float, claimed_us: float) -> bool:
