@@ -159,16 +159,18 @@ def test_one_quiet_moment_of_the_baseline_alone_proves_nothing(
 
 
 @pytest.mark.parametrize(
-    ("timer", "unclaimed_us", "attempts"),
+    ("timer", "unclaimed_us", "late_us", "attempts"),
     [
-        ("monotonic", 5.0, 1),  # 130 of 1600 us: below half of a quarter
-        ("monotonic", 20.0, 5),  # 370 us: within the slack, but only just
-        ("cuda_event", 5.0, 2),  # every block is also held against the device's clock
+        ("monotonic", 5.0, 60.0, 1),  # 130 of 1600 us: below half of a quarter
+        ("monotonic", 20.0, 60.0, 2),  # 370 us: within the slack, but only just
+        ("monotonic", 20.0, 150.0, 5),  # ... on a machine that others keep busy
+        ("cuda_event", 5.0, 150.0, 2),  # every block is also held against the device's clock
     ],
 )
 def test_one_attempt_is_enough_for_a_plainly_honest_clock(
-    timer: str, unclaimed_us: float, attempts: int
+    timer: str, unclaimed_us: float, late_us: float, attempts: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(clocks, "wake_up_us", lambda: late_us)
     subjects = [ScriptedSubject(lambda *_: 100.0, unclaimed_us=unclaimed_us) for _ in range(2)]
     sides = [Side(name=s, subject=u, timer=timer) for s, u in zip("ab", subjects, strict=True)]
     findings = Findings()
